@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * clock.h - the two clocks, in µs
+ *
+ * Layer: base. Threads: any. Rates, time-outs and ages use the monotonic clock only; the realtime
+ * clock is shown to people and never computed with (CASES: clock jumps).
+ */
+#pragma once
+
+#include <stdint.h>
+
+uint64_t clock_monotonic_usec(void);
+uint64_t clock_realtime_usec(void);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * worker.h - the one thread that brings a node's shares into service, and its crew
+ *
+ * Layer: engine. Threads: every function here is called on the main thread and none blocks, except
+ * worker_free(), which waits for at most one chunk. On the worker and crew threads run the
+ * operations of the kinds and the bell, nothing else; they know neither the loop nor the bus.
+ *
+ * The worker runs early parts first, in the order in which the shares were added, then deferred
+ * parts in the same order. An early part that is added while a deferred one runs goes in front of
+ * it after the chunks at hand. Serial work (prepare, finish) is done by the worker alone; chunks
+ * are taken by the worker and its crew from one atomic cursor. Deferred parts run at SCHED_BATCH
+ * nice 19. A part that came back short waits out its back-off while other parts run.
+ *
+ * Threads exist only while there is work: all of them before the first chunk is taken, none after
+ * the last part has settled. What they share with the main thread is listed in shared.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/idset.h"
+#include "../base/scoped.h"
+#include "../kinds/kind.h"
+#include "state.h"
+
+struct worker;
+struct run; /* a share that was given to a worker */
+
+/*
+ * Rung on worker and crew threads: after each chunk and step, after each change of state. It may
+ * ring more often than anybody looks, carries no count and no data, and must not block. In the
+ * daemon it is ev_async_send() and nothing else.
+ */
+typedef void (*worker_bell_fn)(void *arg);
+
+struct worker_setup {
+	unsigned node_id;
+	const struct idset *cpus;     /* where its threads run; borrowed for the call (copied) */
+	unsigned nr_threads;          /* worker included, at least 1 */
+	uint64_t backoff_usec;        /* before the second round of a short part; doubles, up to 30 s */
+	worker_bell_fn bell;
+	void *arg;
+};
+
+/* Starts nothing. Return: 0 and *ret, which the caller owns; -ENOMEM. */
+int worker_new(const struct worker_setup *setup, struct worker **ret);
+
+/*
+ * Queue @share; from now on the engine uses it until run_is_idle(). The share stays the caller's
+ * to free, after the run was idle. @declared_bytes and @minimum_bytes decide the outcome.
+ * Return: 0 and *ret, which lives as long as the worker or until run_drop(); -ENOMEM.
+ */
+int worker_add(struct worker *worker, struct share *share, uint64_t declared_bytes,
+               uint64_t minimum_bytes, struct run **ret);
+
+/*
+ * See to it that queued work is done: starts the threads unless they run. Harmless when there is
+ * nothing to do. Return: 0; -EAGAIN no thread could be made (the queue stays).
+ */
+int worker_start(struct worker *worker);
+
+/* No new chunk or step begins until worker_resume(). */
+void worker_pause(struct worker *worker);
+void worker_resume(struct worker *worker);
+
+/* End after the chunks at hand; all runs that are not settled become cancelled. For good. */
+void worker_cancel(struct worker *worker);
+
+/* Cancel, join all threads, free the runs (not their shares). NULL is fine. */
+struct worker *worker_free(struct worker *worker);
+DEFINE_SCOPED(struct worker *, worker_free)
+
+/* Cancel this run only; it becomes cancelled after the chunks at hand. */
+void run_cancel(struct run *run);
+
+/*
+ * Have a settled run try again for what is missing (Retry): both parts are queued anew. Needs
+ * worker_start() after it. Return: 0; -EBUSY it is not settled.
+ */
+int run_retry(struct run *run);
+
+/*
+ * Have the worker give back what exceeds @keep_bytes; @declared_bytes and @minimum_bytes are the new
+ * goal by which it settles again. Needs worker_start(). Return: 0; -EBUSY it is not settled.
+ */
+int run_shrink(struct run *run, uint64_t keep_bytes, uint64_t declared_bytes,
+               uint64_t minimum_bytes);
+
+/* Settled, and no thread will touch its share any more (until retry or shrink). */
+bool run_is_idle(const struct run *run);
+
+/* Forget an idle run. Its share may then be freed. */
+void run_drop(struct run *run);
+
+enum stage_state { STAGE_WAITING, STAGE_RUNNING, STAGE_SETTLED };
+
+struct stage_status {
+	enum stage_state state;
+	uint64_t started_usec;  /* monotonic; 0 not yet */
+	uint64_t finished_usec; /* monotonic; 0 not yet */
+	uint64_t done_bytes;    /* of the share, by this stage */
+	unsigned nr_threads;    /* that took at least one chunk or step */
+	uint64_t cpu_usec;      /* CPU time of all its threads in this stage */
+};
+
+struct run_status {
+	enum share_state state;
+	struct share_status share; /* as the kind reports it */
+	struct stage_status stages[NR_STAGES];
+	bool is_in_backoff; /* waits before it tries again */
+};
+
+/* Look at a run, or at a worker. At any time. */
+void run_read(const struct run *run, struct run_status *ret);
+
+struct worker_status {
+	bool is_running;  /* threads exist */
+	bool is_paused;
+	unsigned nr_threads; /* alive, the worker included; 0 when not running */
+	const struct run *current; /* what it works on; NULL for nothing. Compare only */
+	enum stage current_stage;
+	uint64_t moves;   /* chunks and steps done since worker_new(); never falls. A stall is when it
+	                     does not move */
+};
+
+void worker_read(const struct worker *worker, struct worker_status *ret);
+
+/*
+ * For tests and statistics: chunks taken by thread @i (0 is the worker) since the threads were
+ * last started. Return: 0 past the last thread.
+ */
+uint64_t worker_thread_chunks(const struct worker *worker, unsigned i);

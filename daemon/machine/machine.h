@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * machine.h - what this machine is: nodes, CPUs, distances, memory, page sizes, limits
+ *
+ * Layer: machine. Threads: main; a probed machine is not changed any more and may then be read by
+ * any thread. Everything is read through kernel.h, so a recorded tree gives the same answers as
+ * the machine it was taken from.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/idset.h"
+#include "../base/scoped.h"
+#include "kernel.h"
+
+#define MACHINE_NODES_MAX      1024 /* MAX_NUMNODES ends here (CONFIG_NODES_SHIFT = 10) */
+#define MACHINE_PAGE_SIZES_MAX 16   /* HUGE_MAX_HSTATE is at most 5 today */
+
+/* What one node has of one huge page size. */
+struct machine_hugepages {
+	uint64_t page_bytes;
+	uint64_t nr_pages; /* nr_hugepages of the node, surplus included */
+	uint64_t free_pages;
+	uint64_t surplus_pages;
+};
+
+struct machine_node {
+	unsigned node_id; /* as in sysfs; ids may have gaps */
+
+	struct idset cpus;        /* the node's online CPUs */
+	struct idset usable_cpus; /* those that this process may run on */
+	/*
+	 * Where the node's worker runs when usable_cpus is empty: the nearest node with usable CPUs,
+	 * by distance, then by id. -1 when the node needs no help, or none can give it.
+	 */
+	int helper_node_id;
+
+	/* One distance per node of machine.nodes, in the same order (that of the online nodes). */
+	unsigned *distances;
+
+	bool is_allowed; /* Mems_allowed contains it */
+
+	/*
+	 * What the node has: its online memory blocks; MemTotal where the kernel shows no blocks. A
+	 * kernel that initialises page structs lazily shows a MemTotal far below its blocks.
+	 */
+	uint64_t memory_bytes;
+	uint64_t mem_total_bytes; /* MemTotal of the node's meminfo, initialised so far */
+	uint64_t available_bytes; /* free, and page cache and slab that can be given back */
+	/* Last block end - first block start, holes included; memory_bytes where there are no blocks. */
+	uint64_t spanned_bytes;
+	uint64_t nr_blocks;        /* memory blocks linked from the node */
+	uint64_t nr_online_blocks; /* of these, online */
+
+	struct machine_hugepages hugepages[MACHINE_PAGE_SIZES_MAX]; /* in order of machine.page_sizes */
+};
+
+/* Whether shared memory of this process can have transparent huge pages. */
+enum machine_thp {
+	MACHINE_THP_NONE,   /* no THP in this kernel, or neither a mount nor the knob allows it */
+	MACHINE_THP_MEMFD,  /* shmem_enabled is advise, within_size, always or force: a memfd will do */
+	MACHINE_THP_MOUNT,  /* we may mount a tmpfs of our own with huge=always */
+};
+
+struct machine {
+	uint64_t page_bytes;  /* base page */
+	uint64_t block_bytes; /* memory block; 0 where the kernel shows none */
+	uint64_t section_bytes; /* what the early budget is rounded up to: block_bytes, or 128 MiB */
+	uint64_t huge_page_bytes; /* the default huge page size (Hugepagesize); 0: none */
+	uint64_t thp_bytes; /* hpage_pmd_size; 0: none */
+	enum machine_thp thp;
+
+	uint64_t page_sizes[MACHINE_PAGE_SIZES_MAX]; /* huge page sizes, ascending */
+	size_t nr_page_sizes;
+
+	struct machine_node *nodes; /* by ascending node_id: the order of distance columns */
+	size_t nr_nodes;
+
+	struct idset online_cpus;
+	struct idset allowed_cpus; /* Cpus_allowed_list of this process */
+	struct idset allowed_nodes; /* Mems_allowed_list of this process */
+
+	bool has_swap; /* any swap area is on */
+	bool may_grow_hugepages; /* nr_hugepages of the nodes can be written */
+
+	/*
+	 * The tightest memory limit above this process, for memory that is charged to a cgroup (base
+	 * and transparent huge pages; hugetlb pages are not). room_bytes: limit - what is charged
+	 * and cannot be given back. UINT64_MAX: no limit. path names the level, "" without one.
+	 */
+	uint64_t cgroup_limit_bytes;
+	uint64_t cgroup_room_bytes;
+	char cgroup_path[256];
+};
+
+/*
+ * Look at the machine behind @kernel. What the kernel does not show falls back as said at the
+ * fields; only a machine without any node or memory information is an error.
+ *
+ * Return: 0 and *ret, which the caller owns; -ENOENT neither nodes nor memory are shown; -ENOMEM;
+ * -E2BIG more than MACHINE_NODES_MAX nodes.
+ */
+int machine_probe(struct kernel *kernel, struct machine **ret);
+struct machine *machine_free(struct machine *machine);
+DEFINE_SCOPED(struct machine *, machine_free)
+
+/* Return: the node, or NULL when there is none with that id. Borrowed. */
+const struct machine_node *machine_node(const struct machine *machine, unsigned node_id);
+
+/* Return: index into page_sizes and machine_node.hugepages; -ENOENT the kernel lacks that size. */
+int machine_page_size_index(const struct machine *machine, uint64_t page_bytes);
+
+/*
+ * CPUs on which the worker of @node runs: its usable ones, those of its helper, or every allowed
+ * CPU when there is neither. Borrowed from @machine.
+ */
+const struct idset *machine_worker_cpus(const struct machine *machine,
+                                        const struct machine_node *node);
+
+/*
+ * Read again what changes while we work: free memory of one node. Return: 0 and bytes that could
+ * be taken (MemFree + page cache and slab that can be given back); -errno of the read.
+ */
+int machine_read_available(struct kernel *kernel, unsigned node_id, uint64_t *ret_bytes);

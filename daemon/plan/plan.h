@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * plan.h - (machine, configuration) -> what each node's worker will do, with a word for every
+ * byte that it will not
+ *
+ * Layer: plan. Threads: main; pure: no file, no clock, no system call. A made plan is not changed.
+ *
+ * Two identities hold for every node and in total:
+ *     early + deferred + refused = declared
+ *     memory = early + deferred + reserved + unclaimed      (shares of kind block aside)
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/idset.h"
+#include "../base/scoped.h"
+#include "../config/config.h"
+#include "../machine/machine.h"
+
+/* Why bytes are refused. plan_refusal_text() gives the word that files, bus and people see. */
+enum plan_refusal {
+	PLAN_ACCEPTED = 0,
+	PLAN_NO_SUCH_NODE,
+	PLAN_MEMORYLESS_NODE,
+	PLAN_UNSUPPORTED_SIZE,
+	PLAN_OUTSIDE_CPUSET,
+	PLAN_NOT_PERMITTED,
+	PLAN_CGROUP_LIMIT,
+	PLAN_EXCEEDS_RESERVE,
+};
+
+/* "" for PLAN_ACCEPTED, "no-such-node", "memoryless-node", … Static. */
+const char *plan_refusal_text(enum plan_refusal refusal);
+
+enum plan_page { PLAN_PAGE_BASE, PLAN_PAGE_THP, PLAN_PAGE_HUGETLB };
+
+struct plan_share {
+	const struct plan_pool *pool; /* borrowed from plan.pools */
+	unsigned node_id;
+
+	uint64_t unit_bytes; /* the page, or the region: all amounts below are multiples of it */
+	uint64_t declared_bytes;
+	uint64_t early_bytes;
+	uint64_t deferred_bytes;
+	uint64_t refused_bytes;
+	uint64_t minimum_bytes; /* done below this: failed */
+	enum plan_refusal refusal; /* of refused_bytes */
+};
+
+struct plan_node {
+	unsigned node_id;
+	bool exists; /* false: only named by a pool; then every amount is 0 and its shares are refused */
+	struct idset cpus;        /* the worker's, helper's included */
+	int helper_node_id;       /* -1: runs on its own CPUs */
+	uint64_t memory_bytes;    /* machine_node.memory_bytes */
+	uint64_t mem_total_bytes; /* machine_node.mem_total_bytes */
+	uint64_t spanned_bytes;
+	uint64_t early_budget_bytes;
+
+	uint64_t declared_bytes;
+	uint64_t early_bytes;
+	uint64_t deferred_bytes;
+	uint64_t refused_bytes;
+	uint64_t reserved_bytes;
+	uint64_t unclaimed_bytes;
+
+	struct plan_share *shares; /* in run order: kind, then required first, then pool name */
+	size_t nr_shares;
+};
+
+struct plan_pool {
+	char *name;
+	char *source;
+	enum pool_kind kind;
+	enum plan_page page;
+	uint64_t page_bytes; /* bytes of one page: base, hpage_pmd_size for thp, or the huge size */
+	uint64_t region_bytes; /* kind region; 0 for others. Of the first node where it differs */
+	bool is_required;
+	bool may_shrink;
+	bool is_locked;
+	uint64_t minimum_bytes;
+	uint64_t declared_bytes;
+	uint64_t early_bytes;
+	uint64_t deferred_bytes;
+	uint64_t refused_bytes;
+	enum plan_refusal refusal; /* of the largest refused share */
+	bool can_reach_minimum;    /* on every node */
+};
+
+struct plan {
+	struct plan_node *nodes; /* by node_id */
+	size_t nr_nodes;
+	struct plan_pool *pools; /* by name */
+	size_t nr_pools;
+	uint64_t declared_bytes;
+	uint64_t early_bytes;
+	uint64_t deferred_bytes;
+	uint64_t refused_bytes;
+	/*
+	 * Sentences: the configuration's notes ("file:line: …") first, then what the plan noticed
+	 * (swap, a node that shows less memory than its blocks, 1G pages at run time).
+	 */
+	char **warnings;
+	size_t nr_warnings;
+	bool is_anything_refused_by_file; /* config.is_anything_refused */
+};
+
+/*
+ * Make the plan. Borrows both for the call. Return: 0 and *ret, which the caller owns; -ENOMEM.
+ */
+int plan_make(const struct machine *machine, const struct config *config, struct plan **ret);
+struct plan *plan_free(struct plan *plan);
+DEFINE_SCOPED(struct plan *, plan_free)
+
+const struct plan_node *plan_node(const struct plan *plan, unsigned node_id);
+const struct plan_pool *plan_pool(const struct plan *plan, const char *name);
+
+/* What `nodeinitd --plan` exits with: 2 a file was refused, 1 a required pool cannot reach its
+ * minimum, else 0. */
+int plan_exit_code(const struct plan *plan);
+
+/*
+ * Early budget of one node: max(@early_minimum_bytes, @spanned_bytes >> @early_shift), rounded up
+ * to a section, at most @memory_bytes. Source: the kernel's deferred struct page initialisation
+ * (mm/mm_init.c, defer_init).
+ */
+uint64_t plan_early_budget(uint64_t spanned_bytes, uint64_t memory_bytes, uint64_t section_bytes,
+                           uint64_t early_minimum_bytes, unsigned early_shift);
