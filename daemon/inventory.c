@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inventory.h"
+
+uint64_t managed_share_short_bytes(const struct managed_share *share)
+{
+	if (share_state_is_settled(share->state))
+		return bytes_left(share->declared_bytes, share->done_bytes);
+	return share->refused_bytes;
+}
+
+const char *managed_share_reason(const struct managed_share *share)
+{
+	if (share->is_stalled)
+		return share_reason_text(REASON_STALLED);
+	if (share->detail.reason != REASON_NONE && managed_share_short_bytes(share) > 0)
+		return share_reason_text(share->detail.reason);
+	return plan_refusal_text(share->refusal);
+}
+
+struct managed_pool *inventory_pool(struct inventory *inventory, const char *name)
+{
+	for (size_t i = 0; i < inventory->nr_pools; i++)
+		if (strcmp(inventory->pools[i].name, name) == 0)
+			return &inventory->pools[i];
+	return NULL;
+}
+
+struct managed_node *inventory_node(struct inventory *inventory, unsigned node_id)
+{
+	for (size_t i = 0; i < inventory->nr_nodes; i++)
+		if (inventory->nodes[i].node_id == node_id)
+			return &inventory->nodes[i];
+	return NULL;
+}
+
+struct managed_share *managed_pool_share(struct managed_pool *pool, unsigned node_id)
+{
+	for (size_t i = 0; i < pool->nr_shares; i++)
+		if (pool->shares[i].node_id == node_id)
+			return &pool->shares[i];
+	return NULL;
+}
+
+/* Take over one stage of one piece: the earliest start, the latest end, the sums. */
+static void stage_merge(struct stage_status *all, const struct stage_status *one)
+{
+	if (one->started_usec && (!all->started_usec || one->started_usec < all->started_usec))
+		all->started_usec = one->started_usec;
+	if (one->finished_usec > all->finished_usec)
+		all->finished_usec = one->finished_usec;
+	if (one->nr_threads > all->nr_threads)
+		all->nr_threads = one->nr_threads;
+	all->done_bytes += one->done_bytes;
+	all->cpu_usec += one->cpu_usec;
+	if (one->state < all->state)
+		all->state = one->state;
+}
+
+static void share_look(struct managed_share *share)
+{
+	bool is_cancelled = false, is_settled = true;
+	enum share_state least = SHARE_READY;
+	struct run_status run;
+
+	memset(share->stages, 0, sizeof(share->stages));
+	memset(&share->detail, 0, sizeof(share->detail));
+	for (unsigned stage = 0; stage < NR_STAGES; stage++)
+		share->stages[stage].state = STAGE_SETTLED;
+	share->done_bytes = share->early_done_bytes = 0;
+	share->is_in_backoff = false;
+
+	for (size_t i = 0; i < share->nr_pieces; i++) {
+		run_read(share->pieces[i].run, &run);
+		share->done_bytes += run.share.done_bytes;
+		share->early_done_bytes += run.share.early_done_bytes;
+		share->is_in_backoff |= run.is_in_backoff;
+		for (unsigned stage = 0; stage < NR_STAGES; stage++)
+			stage_merge(&share->stages[stage], &run.stages[stage]);
+		if (share->detail.reason == REASON_NONE)
+			share->detail = run.share;
+		is_cancelled |= run.state == SHARE_CANCELLED;
+		is_settled &= share_state_is_settled(run.state);
+		least = share_state_worse(least, run.state);
+	}
+
+	if (share->is_stalled)
+		share->state = SHARE_FAILED;
+	else if (is_settled)
+		share->state = share_state_outcome(share->declared_bytes, share->minimum_bytes,
+		                                   share->done_bytes, is_cancelled);
+	else
+		share->state = share_state_is_settled(least) ? SHARE_WAITING : least;
+	for (unsigned stage = 0; stage < NR_STAGES; stage++)
+		if (share->stages[stage].state != STAGE_SETTLED)
+			share->stages[stage].finished_usec = 0;
+}
+
+static void pool_look(struct managed_pool *pool)
+{
+	pool->state = SHARE_READY;
+	pool->declared_bytes = pool->done_bytes = pool->short_bytes = 0;
+	for (size_t i = 0; i < pool->nr_shares; i++) {
+		struct managed_share *share = &pool->shares[i];
+
+		share_look(share);
+		pool->state = share_state_worse(pool->state, share->state);
+		pool->declared_bytes = bytes_add(pool->declared_bytes, share->declared_bytes);
+		pool->done_bytes += share->done_bytes;
+		pool->short_bytes = bytes_add(pool->short_bytes, managed_share_short_bytes(share));
+	}
+}
+
+/* Add one share to its node; tell whether it is the one at work. */
+static void node_add(struct managed_node *node, const struct managed_pool *pool,
+                     const struct managed_share *share)
+{
+	node->state = node->has_shares ? share_state_worse(node->state, share->state)
+	                               : share->state;
+	node->has_shares = true;
+	node->declared_bytes = bytes_add(node->declared_bytes, share->declared_bytes);
+	node->done_bytes += share->done_bytes;
+	node->short_bytes = bytes_add(node->short_bytes, managed_share_short_bytes(share));
+	for (size_t i = 0; i < share->nr_pieces; i++)
+		if (share->pieces[i].run == node->worker_status.current)
+			node->current_pool = pool->name;
+	for (unsigned stage = 0; stage < NR_STAGES; stage++) {
+		const struct stage_status *status = &share->stages[stage];
+
+		if (status->started_usec &&
+		    (!node->started_usec || status->started_usec < node->started_usec))
+			node->started_usec = status->started_usec;
+		if (status->finished_usec > node->finished_usec)
+			node->finished_usec = status->finished_usec;
+	}
+}
+
+static void node_begin(struct managed_node *node, uint64_t now_usec)
+{
+	uint64_t moves = node->worker_status.moves;
+
+	if (node->worker)
+		worker_read(node->worker, &node->worker_status);
+	if (node->worker_status.moves != moves || !node->worker_status.is_running ||
+	    node->worker_status.is_paused)
+		node->moved_usec = now_usec;
+	node->has_shares = false;
+	node->state = SHARE_READY;
+	node->declared_bytes = node->done_bytes = node->short_bytes = 0;
+	node->current_pool = "";
+	node->started_usec = node->finished_usec = 0;
+}
+
+void inventory_look(struct inventory *inventory, uint64_t now_usec)
+{
+	inventory->is_idle = inventory->nr_pools == 0;
+	inventory->state = SHARE_READY;
+	inventory->declared_bytes = inventory->done_bytes = inventory->short_bytes = 0;
+	inventory->moves = 0;
+
+	for (size_t i = 0; i < inventory->nr_nodes; i++) {
+		node_begin(&inventory->nodes[i], now_usec);
+		inventory->moves += inventory->nodes[i].worker_status.moves;
+	}
+	for (size_t i = 0; i < inventory->nr_pools; i++) {
+		struct managed_pool *pool = &inventory->pools[i];
+
+		pool_look(pool);
+		if (pool->is_required)
+			inventory->state = share_state_worse(inventory->state, pool->state);
+		inventory->declared_bytes =
+		        bytes_add(inventory->declared_bytes, pool->declared_bytes);
+		inventory->done_bytes += pool->done_bytes;
+		inventory->short_bytes = bytes_add(inventory->short_bytes, pool->short_bytes);
+		for (size_t k = 0; k < pool->nr_shares; k++) {
+			struct managed_node *node =
+			        inventory_node(inventory, pool->shares[k].node_id);
+
+			if (node)
+				node_add(node, pool, &pool->shares[k]);
+		}
+	}
+	for (size_t i = 0; i < inventory->nr_nodes; i++) {
+		struct managed_node *node = &inventory->nodes[i];
+
+		if (node->has_shares && !share_state_is_settled(node->state))
+			node->finished_usec = 0;
+		/* a back-off is a wait with an end, not a stall */
+		for (size_t k = 0; k < inventory->nr_pools; k++) {
+			struct managed_share *share =
+			        managed_pool_share(&inventory->pools[k], node->node_id);
+
+			if (share && share->is_in_backoff)
+				node->moved_usec = now_usec;
+		}
+	}
+}
+
+static void piece_free(struct piece *piece)
+{
+	if (piece->run)
+		run_drop(piece->run);
+	if (piece->share)
+		piece->share->ops->share_free(piece->share);
+	piece->run = NULL;
+	piece->share = NULL;
+}
+
+bool inventory_clear_leaving(struct inventory *inventory)
+{
+	size_t nr_left = 0;
+
+	for (size_t i = 0; i < inventory->nr_leaving; i++) {
+		struct leaving leaving = inventory->leaving[i];
+
+		if (run_is_idle(leaving.piece.run)) {
+			if (leaving.is_emptied) {
+				piece_free(&leaving.piece);
+				continue;
+			}
+			leaving.is_emptied = true;
+			if (run_shrink(leaving.piece.run, 0, 0, 0) == 0)
+				(void) worker_start(leaving.worker);
+		}
+		inventory->leaving[nr_left++] = leaving;
+	}
+	inventory->nr_leaving = nr_left;
+	return nr_left > 0;
+}
+
+bool inventory_is_busy(const struct inventory *inventory)
+{
+	if (inventory->nr_leaving > 0)
+		return true;
+	for (size_t i = 0; i < inventory->nr_nodes; i++)
+		if (inventory->nodes[i].worker_status.is_running)
+			return true;
+	for (size_t i = 0; i < inventory->nr_pools; i++) {
+		const struct managed_pool *pool = &inventory->pools[i];
+
+		for (size_t k = 0; k < pool->nr_shares; k++)
+			if (!share_state_is_settled(pool->shares[k].state) ||
+			    pool->shares[k].keep_bytes != UINT64_MAX)
+				return true;
+	}
+	return false;
+}
+
+void inventory_clear(struct inventory *inventory)
+{
+	for (size_t i = 0; i < inventory->nr_nodes; i++)
+		if (inventory->nodes[i].worker)
+			worker_cancel(inventory->nodes[i].worker);
+	for (size_t i = 0; i < inventory->nr_nodes; i++) {
+		worker_freep(&inventory->nodes[i].worker);
+		free(inventory->nodes[i].cpus_text);
+	}
+	/* the workers have freed their runs: only the shares are left */
+	for (size_t i = 0; i < inventory->nr_leaving; i++) {
+		inventory->leaving[i].piece.run = NULL;
+		piece_free(&inventory->leaving[i].piece);
+	}
+	for (size_t i = 0; i < inventory->nr_pools; i++) {
+		struct managed_pool *pool = &inventory->pools[i];
+
+		for (size_t k = 0; k < pool->nr_shares; k++) {
+			for (size_t n = 0; n < pool->shares[k].nr_pieces; n++) {
+				pool->shares[k].pieces[n].run = NULL;
+				piece_free(&pool->shares[k].pieces[n]);
+			}
+			free(pool->shares[k].pieces);
+		}
+		free(pool->shares);
+		free(pool->name);
+	}
+	free(inventory->leaving);
+	free(inventory->pools);
+	free(inventory->nodes);
+	memset(inventory, 0, sizeof(*inventory));
+}

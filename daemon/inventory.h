@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * inventory.h - the pools, shares and nodes that the manager looks after, and what they add up to
+ *
+ * Layer: top. Threads: main. Holds what was planned and, since the last look, what has become of
+ * it. Decides nothing: the manager does.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/scoped.h"
+#include "engine/rate.h"
+#include "engine/worker.h"
+#include "kinds/kind.h"
+#include "plan/plan.h"
+
+/*
+ * A share grows by further pieces (Reload), each a share of its own for the engine. Freed in the
+ * order run, then share.
+ */
+struct piece {
+	struct share *share; /* owned */
+	struct run *run;     /* owned by the node's worker */
+	uint64_t want_bytes[NR_STAGES];
+	uint64_t page_bytes; /* of its account; 0 without one */
+};
+
+/* A pool's part on one node, as planned (first block) and as last seen (second). */
+struct managed_share {
+	unsigned node_id;
+	uint64_t unit_bytes;
+	uint64_t declared_bytes;
+	uint64_t early_bytes;
+	uint64_t refused_bytes;
+	uint64_t minimum_bytes;
+	enum plan_refusal refusal;
+	struct piece *pieces;
+	size_t nr_pieces;
+	uint64_t keep_bytes; /* to be given back down to this, once idle; UINT64_MAX: nothing */
+
+	enum share_state state;
+	uint64_t done_bytes;
+	uint64_t early_done_bytes;
+	struct share_status detail; /* of the piece that is short, else of the last one */
+	struct stage_status stages[NR_STAGES];
+	bool is_in_backoff;
+	bool is_stalled;         /* given up by the manager: no counter moved */
+	bool is_early_counted;   /* its early part is among those the completion waits for */
+	bool is_required_counted;
+	enum share_state logged_state;
+	bool is_short_logged;
+	unsigned logged_poisoned;
+	unsigned logged_raced;
+};
+
+struct managed_pool {
+	char *name;
+	enum pool_kind kind;
+	enum plan_page page;
+	uint64_t page_bytes;
+	bool is_required;
+	bool is_locked;
+	struct managed_share *shares; /* by node_id */
+	size_t nr_shares;
+
+	enum share_state state;
+	uint64_t declared_bytes, done_bytes, short_bytes;
+};
+
+struct managed_node {
+	unsigned node_id;
+	char *cpus_text;
+	int helper_node_id;
+	uint64_t memory_bytes, spanned_bytes, early_budget_bytes;
+	struct worker *worker; /* owned; NULL until the node has work */
+	struct rate rate;
+
+	bool has_shares;
+	enum share_state state;
+	uint64_t declared_bytes, done_bytes, short_bytes;
+	struct worker_status worker_status;
+	const char *current_pool; /* borrowed; "" for none */
+	uint64_t started_usec, finished_usec;
+	uint64_t moved_usec; /* monotonic: when a counter moved last */
+};
+
+/* A piece that is on its way out: cancelled, then emptied, then freed. */
+struct leaving {
+	struct worker *worker; /* borrowed */
+	struct piece piece;
+	bool is_emptied;
+};
+
+struct inventory {
+	struct managed_pool *pools; /* by name */
+	size_t nr_pools;
+	struct managed_node *nodes; /* by node_id */
+	size_t nr_nodes;
+	struct leaving *leaving;
+	size_t nr_leaving;
+
+	/* Over the required pools, or idle. */
+	bool is_idle;
+	enum share_state state;
+	uint64_t declared_bytes, done_bytes, short_bytes; /* over all pools */
+	uint64_t moves;
+};
+
+/* Bytes known to be missing: what is refused from the start, and the rest once it has settled. */
+uint64_t managed_share_short_bytes(const struct managed_share *share);
+
+/* The word for it: the reason of what fell short, else of what was refused, else "". */
+const char *managed_share_reason(const struct managed_share *share);
+
+struct managed_pool *inventory_pool(struct inventory *inventory, const char *name);
+struct managed_node *inventory_node(struct inventory *inventory, unsigned node_id);
+struct managed_share *managed_pool_share(struct managed_pool *pool, unsigned node_id);
+
+/*
+ * Look at every run and add up: pieces to shares, shares to pools, nodes and the host. @now_usec
+ * is monotonic time.
+ */
+void inventory_look(struct inventory *inventory, uint64_t now_usec);
+
+/* Free pieces that are on their way out as far as they are idle. Return: true while any is left. */
+bool inventory_clear_leaving(struct inventory *inventory);
+
+/* Whether any share is at work, waits for its turn, or is on its way out. */
+bool inventory_is_busy(const struct inventory *inventory);
+
+/* Stop all workers (at most one chunk), then free shares, pools and nodes. */
+void inventory_clear(struct inventory *inventory);
