@@ -7,7 +7,7 @@
  *
  * Written are:
  *     /sys/devices/system/node/{online,possible,has_cpu,has_memory,has_normal_memory}
- *     /sys/devices/system/node/nodeN/{cpulist,cpumap,distance,meminfo,compact}
+ *     /sys/devices/system/node/nodeN/{cpulist,distance,meminfo,compact}
  *     /sys/devices/system/node/nodeN/memoryK, links to /sys/devices/system/memory/memoryK
  *     /sys/devices/system/node/nodeN/hugepages/hugepages-XkB/{nr,free,surplus}_hugepages
  *     /sys/devices/system/memory/block_size_bytes, memoryK/{state,valid_zones}
@@ -72,7 +72,7 @@ void tree_each_machine(void (*each)(const char *name, void *arg), void *arg);
 
 /* Put @text into the file @format below the root; missing directories are made. */
 void tree_write(struct tree *tree, const char *text, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));
 
 /* Remove one file or link below the root. */
 void tree_remove(struct tree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
