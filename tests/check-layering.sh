@@ -97,28 +97,28 @@ done
 # shellcheck disable=SC2086
 awk "$includes" $code || bad=1
 
-for file; do
-	lines=$(wc -l <"$file")
-	if [ "$lines" -gt 600 ]; then
-		echo "$file:601: has $lines lines; 600 are the limit, for one file is one idea"
-		bad=1
-	fi
-	case ${file##*/} in
-	utils.[ch] | util.[ch] | common.[ch] | misc.[ch] | helpers.[ch])
-		echo "$file:1: the name does not say what is in it"
-		bad=1
-		;;
-	esac
-done
-
-for file in $(sources .c .h .sh .in .xml .build .service .socket .target .slice .preset .sysusers .tmpfiles) \
-	meson.build meson_options.txt $(sources '' | grep -E '^(tools|\.ci)/'); do
-	[ -s "$file" ] || continue
-	if ! head -n 5 "$file" | grep -q 'SPDX-License-Identifier: LGPL-2.1-or-later'; then
-		echo "$file:1: has no SPDX-License-Identifier line"
-		bad=1
-	fi
-done
+# shellcheck disable=SC2016
+form='
+function end_of_file() {
+	if (file == "") return
+	if (!is_licensed) bad(file ":1: has no SPDX-License-Identifier line")
+	if (file ~ /\.[ch]$/ && lines > 600)
+		bad(file ":601: has " lines " lines; 600 are the limit, for one file is one idea")
+}
+function bad(text) { print text; found = 1 }
+FNR == 1 {
+	end_of_file()
+	file = FILENAME
+	is_licensed = 0
+	if (file ~ /\/(utils?|common|misc|helpers?)\.[ch]$/) bad(file ":1: the name does not say what is in it")
+}
+FNR <= 5 && /SPDX-License-Identifier: LGPL-2.1-or-later/ { is_licensed = 1 }
+{ lines = FNR }
+END { end_of_file(); exit found }
+'
+# shellcheck disable=SC2046
+awk "$form" meson.build meson_options.txt "$@" $(sources .sh .in .xml .build .service .socket .target \
+	.slice .preset .sysusers .tmpfiles) $(sources '' | grep -E '^(tools|\.ci)/') || bad=1
 
 # A test waits for an event, with a limit. Polling nothing is a sleep too.
 # shellcheck disable=SC2016
