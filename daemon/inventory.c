@@ -115,8 +115,11 @@ static void pool_look(struct managed_pool *pool)
 
 /* Add one share to its node; tell whether it is the one at work. */
 static void node_add(struct managed_node *node, const struct managed_pool *pool,
-                     const struct managed_share *share)
+                     const struct managed_share *share, uint64_t now_usec)
 {
+	/* a back-off is a wait with an end, not a stall */
+	if (share->is_in_backoff)
+		node->moved_usec = now_usec;
 	node->state = node->has_shares ? share_state_worse(node->state, share->state)
 	                               : share->state;
 	node->has_shares = true;
@@ -179,7 +182,7 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 			        inventory_node(inventory, pool->shares[k].node_id);
 
 			if (node)
-				node_add(node, pool, &pool->shares[k]);
+				node_add(node, pool, &pool->shares[k], now_usec);
 		}
 	}
 	for (size_t i = 0; i < inventory->nr_nodes; i++) {
@@ -187,14 +190,6 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 
 		if (node->has_shares && !share_state_is_settled(node->state))
 			node->finished_usec = 0;
-		/* a back-off is a wait with an end, not a stall */
-		for (size_t k = 0; k < inventory->nr_pools; k++) {
-			struct managed_share *share =
-			        managed_pool_share(&inventory->pools[k], node->node_id);
-
-			if (share && share->is_in_backoff)
-				node->moved_usec = now_usec;
-		}
 	}
 }
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * apply.h - bring what is managed in line with a new plan
+ *
+ * Layer: top. Threads: main. The first plan is applied to an empty inventory; a Reload to what is
+ * there: what is the same stays untouched, what grew gets a further piece, what shrank gives back
+ * what is ours and unused, what is gone is emptied and freed.
+ */
+#pragma once
+
+#include "inventory.h"
+
+struct apply_setup {
+	const struct machine *machine;
+	const struct plan *plan;
+	const struct daemon_config *config;
+	const struct kind_context *context; /* borrowed for as long as the inventory lives */
+	uint64_t backoff_usec;
+	worker_bell_fn bell;
+	void *arg;
+	/* Called before a pool leaves the inventory. */
+	void (*pool_leaves)(const char *name, void *arg);
+};
+
+/*
+ * Return: 0; -ENOMEM, -EAGAIN no thread could be made: what could be applied is, and a further
+ * call with the same plan goes on.
+ */
+int apply_plan(struct inventory *inventory, const struct apply_setup *setup);
+
+/* Threads for one node by Threads=; auto: one a CPU, at most 16. Always at least 1. */
+unsigned apply_threads(const struct daemon_config *config, size_t nr_cpus);
+
+/* Ask idle shares to give back what they have too much of; see managed_share.keep_bytes. */
+void apply_pending_shrinks(struct inventory *inventory);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * manager-state.h - the manager's own state, for the files that make it up: manager.c (life),
+ * look.c (what the bell starts), show.c (bus and status line), report.c (log), reload.c
+ *
+ * Layer: top. Threads: main; the bell's ev_async_send() is the one thing that other threads call.
+ */
+#pragma once
+
+#include <ev.h>
+
+#include "bus/service.h"
+#include "config/config.h"
+#include "engine/completion.h"
+#include "inventory.h"
+#include "machine/machine.h"
+#include "manager.h"
+#include "notify.h"
+
+struct manager {
+	struct manager_setup setup;
+	struct ev_async bell;
+	ev_timer look; /* one shot: the next look at the workers while they work */
+
+	struct config *config;
+	struct machine *machine;
+	struct kind_context context;
+	struct inventory inventory;
+	struct completion completion;
+	struct bus_service *bus;
+	struct notify notify;
+
+	bool is_started;
+	bool is_name_owned;
+	bool is_paused;
+	bool has_failed;
+	size_t nr_refused_pools; /* declared in files that cannot be used, with no former version */
+	char *refused_text;      /* what is wrong with the first of them */
+
+	uint64_t looked_usec;  /* monotonic: the last look */
+	uint64_t sampled_usec; /* monotonic: the last sample for the rates */
+	uint64_t status_usec;
+	uint64_t started_monotonic_usec, early_monotonic_usec, ready_monotonic_usec;
+	uint64_t started_realtime_usec, early_realtime_usec, ready_realtime_usec;
+	bool is_ready; /* the completion has fired, and nothing required has failed */
+};
+
+/* A look is taken at most this often; the bus sees at most four changes a second. */
+#define LOOK_PERIOD_USEC   (25 * UINT64_C(1000))
+#define SAMPLE_PERIOD_USEC (250 * UINT64_C(1000))
+#define BACKOFF_USEC       (250 * UINT64_C(1000))
+
+/* look.c: look at everything now, decide, tell; arms the next look while anything works. */
+void manager_look(struct manager *manager);
+void manager_bell_init(struct manager *manager);
+/* Count what the completion has to wait for; shares that are settled do not count. */
+void manager_arm(struct manager *manager);
+
+/* "idle", or the worst state of what is required; "failed" where a declared pool was refused. */
+const char *manager_state_text(const struct manager *manager);
+
+/* show.c */
+void manager_show(struct manager *manager);
+void manager_show_status(struct manager *manager);
+int manager_timeline(void *arg, struct timeline_entry **ret, size_t *ret_nr);
+
+/* report.c: one line per event. */
+void report_share(const struct managed_pool *pool, struct managed_share *share);
+void report_completion(const struct manager *manager);
+void report_notes(const struct config *config);
+void report_plan(const struct plan *plan, size_t nr_notes);
+void report_helpers(const struct manager *manager);
+/* What a pool lacks, for a D-Bus error. The caller frees; NULL when out of memory. */
+char *report_pool_sentence(const struct managed_pool *pool);
+
+/* reload.c: load, probe, plan and apply; at first and at every Reload. */
+int manager_apply(struct manager *manager, struct config *config);

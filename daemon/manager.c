@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "../dbus/names.h"
+#include "manager-state.h"
+
+#define CHUNK_BYTES (64 * MIB)
+
+static int on_reload(void *arg, char **ret_sentence)
+{
+	return manager_reload(arg, ret_sentence);
+}
+
+static void each_worker(struct manager *manager, void (*act)(struct worker *worker))
+{
+	for (size_t i = 0; i < manager->inventory.nr_nodes; i++)
+		if (manager->inventory.nodes[i].worker)
+			act(manager->inventory.nodes[i].worker);
+}
+
+static int on_pause(void *arg)
+{
+	struct manager *manager = arg;
+
+	if (!manager->is_paused)
+		log_info("paused: no new chunk is begun until a Resume");
+	manager->is_paused = true;
+	each_worker(manager, worker_pause);
+	manager_look(manager);
+	return 0;
+}
+
+static int on_resume(void *arg)
+{
+	struct manager *manager = arg;
+
+	if (manager->is_paused)
+		log_info("resumed");
+	manager->is_paused = false;
+	each_worker(manager, worker_resume);
+	manager_look(manager);
+	return 0;
+}
+
+/* Have every piece of the share that came back short try again. Return: how many do. */
+static unsigned retry_share(struct manager *manager, struct managed_share *share)
+{
+	struct managed_node *node = inventory_node(&manager->inventory, share->node_id);
+	unsigned nr_retried = 0;
+	struct run_status run;
+
+	for (size_t i = 0; i < share->nr_pieces; i++) {
+		struct piece *piece = &share->pieces[i];
+
+		run_read(piece->run, &run);
+		if (run.share.done_bytes >=
+		    piece->want_bytes[STAGE_EARLY] + piece->want_bytes[STAGE_DEFERRED])
+			continue;
+		nr_retried += run_retry(piece->run) == 0;
+	}
+	if (nr_retried > 0)
+		(void) worker_start(node->worker);
+	return nr_retried;
+}
+
+static int on_retry(void *arg, const char *name, char **ret_sentence)
+{
+	struct manager *manager = arg;
+	struct managed_pool *pool = inventory_pool(&manager->inventory, name);
+	unsigned nr_retried = 0;
+
+	if (!pool)
+		return -ENOENT;
+	for (size_t i = 0; i < pool->nr_shares; i++)
+		nr_retried += retry_share(manager, &pool->shares[i]);
+	if (nr_retried == 0) {
+		if (!share_state_is_settled(pool->state))
+			(void) (asprintf(ret_sentence, "pool %s is still at work (%s)", name,
+			                 share_state_text(pool->state)) < 0);
+		else if (pool->short_bytes > 0)
+			*ret_sentence = report_pool_sentence(pool);
+		else
+			(void) (asprintf(ret_sentence, "pool %s is complete, nothing is missing",
+			                 name) < 0);
+		return -EALREADY;
+	}
+	log_info("pool %s: trying again on %u %s", name, nr_retried,
+	         nr_retried == 1 ? "node" : "nodes");
+	inventory_look(&manager->inventory, clock_monotonic_usec());
+	manager_arm(manager);
+	manager_look(manager);
+	return 0;
+}
+
+static void on_log_level(void *arg, int level)
+{
+	(void) arg;
+	log_set_level(level);
+}
+
+static void on_connected(void *arg, bool is_connected, int error)
+{
+	struct manager *manager = arg;
+
+	manager->is_name_owned = is_connected;
+	if (is_connected) {
+		log_info("%s is on the bus", NODEINIT_BUS_NAME);
+		manager_look(manager);
+		return;
+	}
+	if (!manager->notify.is_ready && error == -EEXIST) {
+		log_error("the name %s is owned by another process on this bus; is nodeinitd "
+		          "running already?",
+		          NODEINIT_BUS_NAME);
+		manager->has_failed = true;
+		ev_break(manager->setup.loop, EVBREAK_ALL);
+		return;
+	}
+	log_warning("the bus is lost (%s); work goes on, connecting again", strerror(-error));
+}
+
+static const struct bus_service_ops bus_ops = {
+	.reload = on_reload,
+	.pause = on_pause,
+	.resume = on_resume,
+	.retry = on_retry,
+	.timeline = manager_timeline,
+	.log_level_changed = on_log_level,
+	.on_connected = on_connected,
+};
+
+int manager_new(const struct manager_setup *setup, struct manager **ret)
+{
+	scoped(manager_freep) struct manager *manager = calloc(1, sizeof(*manager));
+	int r;
+
+	if (!manager)
+		return -ENOMEM;
+	manager->setup = *setup;
+	manager->started_monotonic_usec = clock_monotonic_usec();
+	manager->started_realtime_usec = clock_realtime_usec();
+	manager->context = (struct kind_context) {
+		.kernel = setup->kernel,
+		.memory = setup->memory,
+		.chunk_bytes = CHUNK_BYTES,
+	};
+	manager_bell_init(manager);
+
+	r = config_load(setup->config_directory, "", &manager->config);
+	if (r < 0) {
+		log_error("configuration %s: %s",
+		          setup->config_directory ? setup->config_directory : "", strerror(-r));
+		return r;
+	}
+	log_set_level(manager->config->daemon.log_level);
+	report_notes(manager->config);
+	r = bus_service_new(setup->loop, setup->bus_address, &bus_ops, manager, &manager->bus);
+	if (r < 0)
+		return r;
+	*ret = take(manager);
+	return 0;
+}
+
+int manager_start(struct manager *manager)
+{
+	int r;
+
+	notify_start(&manager->notify, manager->setup.loop);
+	r = manager_apply(manager, manager->config);
+	if (r < 0)
+		return r;
+	manager->is_started = true;
+	report_helpers(manager);
+	/* shown before the name is asked for, so that the first caller finds every object */
+	manager_look(manager);
+
+	r = bus_service_start(manager->bus);
+	if (r < 0) {
+		log_error("the bus (%s) cannot be reached: %s; is dbus running, and is this the "
+		          "right --bus?",
+		          manager->setup.bus_address, strerror(-r));
+		return r;
+	}
+	return 0;
+}
+
+bool manager_has_failed(const struct manager *manager)
+{
+	return manager->has_failed;
+}
+
+struct manager *manager_free(struct manager *manager)
+{
+	if (!manager)
+		return NULL;
+
+	if (manager->is_started) {
+		notify_stopping();
+		notify_status(&manager->notify, "stopping");
+	}
+	notify_stop(&manager->notify);
+	for (size_t i = 0; i < manager->inventory.nr_nodes; i++)
+		if (manager->inventory.nodes[i].worker)
+			worker_cancel(manager->inventory.nodes[i].worker);
+	ev_timer_stop(manager->setup.loop, &manager->look);
+	bus_service_freep(&manager->bus);
+	inventory_clear(&manager->inventory);
+	ev_async_stop(manager->setup.loop, &manager->bell);
+	config_freep(&manager->config);
+	free(manager->refused_text);
+	free(manager);
+	return NULL;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apply.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "manager-state.h"
+
+static void ring(void *arg)
+{
+	struct manager *manager = arg;
+
+	ev_async_send(manager->setup.loop, &manager->bell);
+}
+
+static void pool_leaves(const char *name, void *arg)
+{
+	struct manager *manager = arg;
+
+	bus_service_hide_pool(manager->bus, name);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct pool_config *pool_a = a, *pool_b = b;
+
+	return strcmp(pool_a->name, pool_b->name);
+}
+
+/* Move one pool of the former configuration into the new one. */
+static int keep_pool(struct config *config, struct config *former, const char *name)
+{
+	for (size_t i = 0; i < former->nr_pools; i++) {
+		struct pool_config *pools;
+
+		if (strcmp(former->pools[i].name, name) != 0)
+			continue;
+		pools = reallocarray(config->pools, config->nr_pools + 1, sizeof(*pools));
+		if (!pools)
+			return -ENOMEM;
+		config->pools = pools;
+		pools[config->nr_pools++] = former->pools[i];
+		former->pools[i] = former->pools[--former->nr_pools];
+		qsort(pools, config->nr_pools, sizeof(*pools), compare_names);
+		log_warning("pool %s goes on as it was before", name);
+		return 0;
+	}
+	return 0;
+}
+
+/* What cannot be used any more goes on in its former version. */
+static int keep_former(struct config *config, struct config *former)
+{
+	bool is_daemon_refused = false;
+	int r = 0;
+
+	for (size_t i = 0; i < config->nr_notes && r == 0; i++) {
+		const struct config_note *note = &config->notes[i];
+
+		if (note->severity != CONFIG_REFUSED)
+			continue;
+		if (!note->pool)
+			is_daemon_refused = true;
+		else if (!config_pool(config, note->pool))
+			r = keep_pool(config, former, note->pool);
+	}
+	if (is_daemon_refused)
+		config->daemon = former->daemon;
+	return r;
+}
+
+/* Pools that were declared, cannot be used and have no former version: readiness is not a lie. */
+static void count_refused(struct manager *manager, const struct config *config)
+{
+	manager->nr_refused_pools = 0;
+	free(manager->refused_text);
+	manager->refused_text = NULL;
+	for (size_t i = 0; i < config->nr_notes; i++) {
+		const struct config_note *note = &config->notes[i];
+
+		if (note->severity != CONFIG_REFUSED || !note->pool ||
+		    config_pool(config, note->pool))
+			continue;
+		if (manager->nr_refused_pools++ == 0)
+			manager->refused_text = strdup(note->text);
+	}
+	if (manager->nr_refused_pools > 0 && !manager->refused_text)
+		manager->refused_text = strdup("a pool file was refused");
+}
+
+/* Memory that we hold already counts as room under the cgroup's limit. */
+static uint64_t charged_bytes(const struct inventory *inventory)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < inventory->nr_pools; i++)
+		if (inventory->pools[i].page != PLAN_PAGE_HUGETLB)
+			bytes += inventory->pools[i].done_bytes;
+	return bytes;
+}
+
+int manager_apply(struct manager *manager, struct config *config)
+{
+	scoped(machine_freep) struct machine *machine = NULL;
+	scoped(plan_freep) struct plan *plan = NULL;
+	struct apply_setup setup;
+	int r;
+
+	r = machine_probe(manager->setup.kernel, &machine);
+	if (r < 0) {
+		log_error("this machine cannot be read: %s", strerror(-r));
+		return r;
+	}
+	if (machine->cgroup_room_bytes != UINT64_MAX)
+		machine->cgroup_room_bytes = bytes_add(machine->cgroup_room_bytes,
+		                                       charged_bytes(&manager->inventory));
+	r = plan_make(machine, config, &plan);
+	if (r < 0)
+		return r;
+	report_plan(plan, config->nr_notes);
+
+	/* the workers read it: it may only change while none works */
+	if (!inventory_is_busy(&manager->inventory))
+		manager->context.retry = config->daemon.retry;
+	count_refused(manager, config);
+
+	setup = (struct apply_setup) {
+		.machine = machine,
+		.plan = plan,
+		.config = &config->daemon,
+		.context = &manager->context,
+		.backoff_usec = BACKOFF_USEC,
+		.bell = ring,
+		.arg = manager,
+		.pool_leaves = pool_leaves,
+	};
+	r = apply_plan(&manager->inventory, &setup);
+	if (r < 0)
+		log_error("the plan could only be applied in part: %s", strerror(-r));
+	for (size_t i = 0; i < manager->inventory.nr_nodes && manager->is_paused; i++)
+		if (manager->inventory.nodes[i].worker)
+			worker_pause(manager->inventory.nodes[i].worker);
+
+	inventory_look(&manager->inventory, clock_monotonic_usec());
+	manager_arm(manager);
+	return r;
+}
+
+/* The refusals, one a line, as far as they fit. */
+static char *refusals_text(const struct config *config)
+{
+	char *text = NULL;
+	size_t text_bytes = 0;
+	unsigned nr = 0;
+	FILE *out = open_memstream(&text, &text_bytes);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < config->nr_notes; i++) {
+		if (config->notes[i].severity != CONFIG_REFUSED)
+			continue;
+		if (++nr > 8) {
+			(void) fputs("\nand more; see the journal", out);
+			break;
+		}
+		(void) fprintf(out, "%s%s", nr > 1 ? "\n" : "", config->notes[i].text);
+	}
+	(void) fclose(out);
+	return text;
+}
+
+int manager_reload(struct manager *manager, char **ret_sentence)
+{
+	scoped(config_freep) struct config *config = NULL;
+	bool is_anything_refused;
+	int r;
+
+	notify_reloading();
+	log_info("reading the configuration again");
+	r = config_load(manager->setup.config_directory, "", &config);
+	if (r < 0) {
+		log_error("configuration%s%s: %s; everything goes on as it was",
+		          manager->setup.config_directory ? " " : "",
+		          manager->setup.config_directory ? manager->setup.config_directory : "",
+		          strerror(-r));
+		notify_reloaded(&manager->notify);
+		return r;
+	}
+	report_notes(config);
+	is_anything_refused = config->is_anything_refused;
+	if (is_anything_refused && ret_sentence)
+		*ret_sentence = refusals_text(config);
+	r = keep_former(config, manager->config);
+	if (r == 0) {
+		config_free(manager->config);
+		manager->config = take(config);
+		log_set_level(manager->config->daemon.log_level);
+		r = manager_apply(manager, manager->config);
+	}
+	manager_look(manager);
+	notify_reloaded(&manager->notify);
+	if (r < 0)
+		return r;
+	return is_anything_refused ? -EBADMSG : 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "manager-state.h"
+#include "messages.h"
+
+#define FIELD_MAX 128
+
+/* One line about a share, with its pool, node and bytes as fields. */
+static void share_event(enum log_level level, const char *message_id,
+                        const struct managed_pool *pool, const struct managed_share *share,
+                        const char *sentence)
+{
+	char name[FIELD_MAX], node[FIELD_MAX], bytes[FIELD_MAX], missing[FIELD_MAX];
+	char reason[FIELD_MAX];
+	const char *fields[] = { message_id, name, node, bytes, missing, reason };
+
+	(void) snprintf(name, sizeof(name), "NODEINIT_POOL=%s", pool->name);
+	(void) snprintf(node, sizeof(node), "NODEINIT_NODE=%u", share->node_id);
+	(void) snprintf(bytes, sizeof(bytes), "NODEINIT_BYTES=%" PRIu64, share->done_bytes);
+	(void) snprintf(missing, sizeof(missing), "NODEINIT_SHORT=%" PRIu64,
+	                managed_share_short_bytes(share));
+	(void) snprintf(reason, sizeof(reason), "NODEINIT_REASON=%s", managed_share_reason(share));
+	log_event(level, fields, ELEMENTS(fields), "pool %s, node %u: %s", pool->name,
+	          share->node_id, sentence);
+}
+
+static const char *kind_remedy(const struct managed_share *share)
+{
+	if (share->is_stalled)
+		return "no counter moved for StallTimeout=";
+	switch (share->detail.reason) {
+	case REASON_FRAGMENTED:
+		return "the node has the bytes free, but not in pages of this size; reserve them at boot";
+	case REASON_NO_MEMORY:
+		return "the node has no more free memory; lower Size= or free some, then retry";
+	case REASON_EXCEEDS_RESERVE:
+		return "more would leave the node less than Reserve=";
+	case REASON_CGROUP_LIMIT:
+		return "the memory limit of the unit's cgroup is reached; raise MemoryMax=";
+	case REASON_NOT_PERMITTED:
+		return "the kernel does not permit it to this user";
+	case REASON_RACED:
+		return "something else keeps rewriting the number of huge pages";
+	case REASON_FAILED:
+	case REASON_UNSUPPORTED:
+		return share->detail.error ? strerror(-share->detail.error)
+		                           : "the kernel cannot do it";
+	default:
+		return share->refusal ? "refused in the plan; see nodeinitd --plan" : "";
+	}
+}
+
+static void short_sentence(const struct managed_share *share, char *text, size_t text_bytes)
+{
+	char got[SIZE_TEXT_MAX], want[SIZE_TEXT_MAX], missing[SIZE_TEXT_MAX];
+	const char *remedy = kind_remedy(share);
+	char attempts[48] = "";
+
+	if (share->detail.nr_attempts > 0)
+		(void) snprintf(attempts, sizeof(attempts), " after %u more attempts",
+		                share->detail.nr_attempts);
+	(void) snprintf(text, text_bytes, "%s: %s of %s, %s missing, %s%s%s%s",
+	                share_state_text(share->state), size_text(share->done_bytes, got),
+	                size_text(share->declared_bytes, want),
+	                size_text(managed_share_short_bytes(share), missing),
+	                managed_share_reason(share), attempts, *remedy ? ": " : "", remedy);
+}
+
+static void report_finished(const struct managed_pool *pool, struct managed_share *share)
+{
+	char text[384], bytes[SIZE_TEXT_MAX], spent[SIZE_TEXT_MAX];
+	uint64_t started_usec = share->stages[STAGE_EARLY].started_usec
+	                                ? share->stages[STAGE_EARLY].started_usec
+	                                : share->stages[STAGE_DEFERRED].started_usec;
+	uint64_t finished_usec = bytes_max(share->stages[STAGE_EARLY].finished_usec,
+	                                   share->stages[STAGE_DEFERRED].finished_usec);
+
+	if (share->state == SHARE_READY) {
+		(void) snprintf(text, sizeof(text), "ready, %s in %s",
+		                size_text(share->done_bytes, bytes),
+		                duration_text(bytes_left(finished_usec, started_usec), spent));
+		share_event(LOG_LEVEL_INFO, MESSAGE_SHARE_FINISHED, pool, share, text);
+		return;
+	}
+	short_sentence(share, text, sizeof(text));
+	share_event(share->state == SHARE_FAILED && pool->is_required ? LOG_LEVEL_ERR
+	                                                              : LOG_LEVEL_WARNING,
+	            share->is_stalled ? MESSAGE_STALLED : MESSAGE_SHARE_FINISHED, pool, share,
+	            text);
+}
+
+static void report_trouble(const struct managed_pool *pool, struct managed_share *share)
+{
+	char text[192];
+
+	if (share->detail.nr_raced > share->logged_raced) {
+		(void) snprintf(text, sizeof(text),
+		                "raced: something else changed the number of huge pages from "
+		                "%" PRIu64 " to %" PRIu64,
+		                share->detail.raced_from, share->detail.raced_to);
+		share_event(LOG_LEVEL_WARNING, MESSAGE_SHARE_RACED, pool, share, text);
+		share->logged_raced = share->detail.nr_raced;
+	}
+	if (share->detail.nr_poisoned > share->logged_poisoned) {
+		(void) snprintf(text, sizeof(text),
+		                "hardware poison in a region; it is built anew (%u so far)",
+		                share->detail.nr_poisoned);
+		share_event(LOG_LEVEL_WARNING, MESSAGE_PAGE_POISONED, pool, share, text);
+		share->logged_poisoned = share->detail.nr_poisoned;
+	}
+	/* the first short round is said once; the attempts that follow are in the status */
+	if (!share_state_is_settled(share->state) && share->detail.reason != REASON_NONE &&
+	    !share->is_short_logged) {
+		(void) snprintf(text, sizeof(text), "short for now (%s); trying again",
+		                share_reason_text(share->detail.reason));
+		share_event(LOG_LEVEL_INFO, MESSAGE_SHARE_SHORT, pool, share, text);
+		share->is_short_logged = true;
+	}
+}
+
+void report_share(const struct managed_pool *pool, struct managed_share *share)
+{
+	char text[128], bytes[SIZE_TEXT_MAX];
+
+	report_trouble(pool, share);
+	if (share->state == share->logged_state)
+		return;
+	if (share_state_is_settled(share->state)) {
+		report_finished(pool, share);
+		share->is_short_logged = false;
+	} else if (share->state == SHARE_EARLY || (share->state == SHARE_DEFERRED &&
+	                                           share->logged_state != SHARE_EARLY)) {
+		(void) snprintf(text, sizeof(text), "started, %s to do",
+		                size_text(bytes_left(share->declared_bytes, share->refused_bytes),
+		                          bytes));
+		share_event(LOG_LEVEL_INFO, MESSAGE_SHARE_STARTED, pool, share, text);
+	}
+	share->logged_state = share->state;
+}
+
+void report_completion(const struct manager *manager)
+{
+	char generation[FIELD_MAX], bytes[FIELD_MAX], done[SIZE_TEXT_MAX], spent[SIZE_TEXT_MAX];
+	const char *fields[] = { manager->is_ready ? MESSAGE_READY : MESSAGE_NOT_READY, generation,
+		                 bytes };
+	const struct inventory *inventory = &manager->inventory;
+
+	(void) snprintf(generation, sizeof(generation), "NODEINIT_GENERATION=%" PRIu64,
+	                manager->completion.generation);
+	(void) snprintf(bytes, sizeof(bytes), "NODEINIT_BYTES=%" PRIu64, inventory->done_bytes);
+	if (inventory->is_idle && manager->is_ready)
+		log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
+		          "ready: no pool is declared, nothing is taken");
+	else if (manager->is_ready)
+		log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
+		          "ready (%s): %s in service after %s", manager_state_text(manager),
+		          size_text(inventory->done_bytes, done),
+		          duration_text(clock_monotonic_usec() - manager->started_monotonic_usec,
+		                        spent));
+	else
+		log_event(LOG_LEVEL_ERR, fields, ELEMENTS(fields),
+		          "not ready (%s): what orders itself after nodeinit-ready.target is not "
+		          "started",
+		          manager_state_text(manager));
+}
+
+void report_notes(const struct config *config)
+{
+	static const char *const fields[] = { MESSAGE_CONFIG };
+
+	for (size_t i = 0; i < config->nr_notes; i++)
+		log_event(config->notes[i].severity == CONFIG_REFUSED ? LOG_LEVEL_ERR
+		                                                      : LOG_LEVEL_WARNING,
+		          fields, ELEMENTS(fields), "%s", config->notes[i].text);
+}
+
+void report_plan(const struct plan *plan, size_t nr_notes)
+{
+	for (size_t i = nr_notes; i < plan->nr_warnings; i++)
+		log_warning("%s", plan->warnings[i]);
+}
+
+void report_helpers(const struct manager *manager)
+{
+	static const char *const fields[] = { MESSAGE_NODE_HELPED };
+
+	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
+		const struct managed_node *node = &manager->inventory.nodes[i];
+
+		if (node->helper_node_id >= 0 && node->worker)
+			log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
+			          "node %u has no CPU to run on: its worker uses CPUs %s of node %d",
+			          node->node_id, node->cpus_text, node->helper_node_id);
+	}
+}
+
+char *report_pool_sentence(const struct managed_pool *pool)
+{
+	char text[384];
+	char *sentence = NULL;
+
+	for (size_t i = 0; i < pool->nr_shares; i++) {
+		const struct managed_share *share = &pool->shares[i];
+
+		if (managed_share_short_bytes(share) == 0)
+			continue;
+		short_sentence(share, text, sizeof(text));
+		if (asprintf(&sentence, "pool %s, node %u: %s", pool->name, share->node_id, text) <
+		    0)
+			return NULL;
+		return sentence;
+	}
+	return NULL;
+}
