@@ -45,7 +45,7 @@ void kernel_model_add_page_size(struct kernel_model *model, uint64_t page_bytes)
 
 /* Put a text file at @path, or replace it. */
 void kernel_model_set_file(struct kernel_model *model, const char *path, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));
 /* A copy of the text file at @path, to be freed by the caller; NULL when there is none. */
 char *kernel_model_file(struct kernel_model *model, const char *path);
 
