@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "memory-model.h"
+
+#define PIECES_MAX 4096
+
+struct script {
+	int error;
+	unsigned nr_times;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t moved; /* somebody came to the gate, or it was opened */
+	bool is_gated;
+	unsigned nr_at_gate;
+	unsigned nr_passes;
+	uint64_t limit_bytes;
+	int limit_error;
+	struct script make, verify, populate;
+	unsigned populate_index;
+	uint64_t populate_offset_bytes;
+	struct memory_model_counts counts;
+	unsigned nr_writers[PIECES_MAX];
+	uint64_t piece_bytes[PIECES_MAX];
+} model = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
+
+static void lock(void)
+{
+	(void) pthread_mutex_lock(&model.lock);
+}
+
+static void unlock(void)
+{
+	(void) pthread_mutex_unlock(&model.lock);
+}
+
+static int script_take(struct script *script)
+{
+	if (script->nr_times == 0)
+		return 0;
+	if (script->nr_times != UINT_MAX)
+		script->nr_times--;
+	return -script->error;
+}
+
+/* The number of the piece travels in the mapping, which nobody but the real memory looks at. */
+static unsigned piece_index(const struct memory *memory)
+{
+	return (unsigned) (memory->mapping_bytes - 1) % PIECES_MAX;
+}
+
+static int model_make(struct memory *memory)
+{
+	int r, fd;
+
+	lock();
+	r = script_take(&model.make);
+	if (r == 0) {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (fd < 0) {
+			r = -errno;
+		} else {
+			memory->fd = fd;
+			memory->mapping_bytes = ++model.counts.nr_made;
+			memory->mapping = memory;
+			model.counts.nr_alive++;
+			model.counts.nr_mapped++;
+			if (model.counts.nr_mapped > model.counts.max_mapped)
+				model.counts.max_mapped = model.counts.nr_mapped;
+			model.piece_bytes[piece_index(memory)] = 0;
+		}
+	}
+	unlock();
+	return r;
+}
+
+static int model_populate(struct memory *memory, uint64_t offset_bytes, uint64_t bytes)
+{
+	unsigned piece = piece_index(memory);
+	int r = 0;
+
+	lock();
+	if (++model.nr_writers[piece] > model.counts.max_writers)
+		model.counts.max_writers = model.nr_writers[piece];
+	model.nr_at_gate++;
+	(void) pthread_cond_broadcast(&model.moved);
+	while (model.is_gated && model.nr_passes == 0)
+		(void) pthread_cond_wait(&model.moved, &model.lock);
+	if (model.is_gated)
+		model.nr_passes--;
+	model.nr_at_gate--;
+
+	if ((model.populate_index == UINT_MAX ||
+	     model.populate_index == memory->mapping_bytes - 1) &&
+	    offset_bytes <= model.populate_offset_bytes &&
+	    model.populate_offset_bytes < offset_bytes + bytes)
+		r = script_take(&model.populate);
+	if (r == 0 && (model.counts.resident_bytes > model.limit_bytes ||
+	               bytes > model.limit_bytes - model.counts.resident_bytes))
+		r = -model.limit_error;
+	if (r == 0) {
+		model.counts.nr_populated++;
+		model.counts.resident_bytes += bytes;
+		model.piece_bytes[piece] += bytes;
+	}
+	model.nr_writers[piece]--;
+	unlock();
+	return r;
+}
+
+static int model_verify(struct memory *memory)
+{
+	int r;
+
+	lock();
+	model.counts.nr_verified++;
+	r = script_take(&model.verify);
+	if (r == 0 && model.piece_bytes[piece_index(memory)] != memory->bytes)
+		r = -ENODATA;
+	unlock();
+	return r;
+}
+
+static int model_finish(struct memory *memory)
+{
+	lock();
+	model.counts.nr_finished++;
+	model.counts.nr_mapped--;
+	memory->mapping = NULL;
+	unlock();
+	return 0;
+}
+
+static void model_destroy(struct memory *memory)
+{
+	if (memory->fd < 0)
+		return;
+	lock();
+	model.counts.nr_alive--;
+	if (memory->mapping)
+		model.counts.nr_mapped--;
+	model.counts.resident_bytes -= model.piece_bytes[piece_index(memory)];
+	model.piece_bytes[piece_index(memory)] = 0;
+	unlock();
+	memory->mapping = NULL;
+	memory->fd = fd_close(memory->fd);
+}
+
+const struct memory_ops memory_model = {
+	.make = model_make,
+	.populate = model_populate,
+	.verify = model_verify,
+	.finish = model_finish,
+	.destroy = model_destroy,
+};
+
+void memory_model_reset(void)
+{
+	lock();
+	model.is_gated = false;
+	model.nr_at_gate = 0;
+	model.nr_passes = 0;
+	model.limit_bytes = UINT64_MAX;
+	model.limit_error = ENOMEM;
+	model.make = model.verify = model.populate = (struct script){ 0 };
+	model.counts = (struct memory_model_counts){ 0 };
+	unlock();
+}
+
+void memory_model_limit(uint64_t bytes, int error)
+{
+	lock();
+	model.limit_bytes = bytes;
+	model.limit_error = error;
+	unlock();
+}
+
+void memory_model_fail_populate(unsigned index, uint64_t offset_bytes, int error, unsigned nr_times)
+{
+	lock();
+	model.populate_index = index;
+	model.populate_offset_bytes = offset_bytes;
+	model.populate = (struct script){ error, nr_times };
+	unlock();
+}
+
+void memory_model_fail_make(int error, unsigned nr_times)
+{
+	lock();
+	model.make = (struct script){ error, nr_times };
+	unlock();
+}
+
+void memory_model_fail_verify(int error, unsigned nr_times)
+{
+	lock();
+	model.verify = (struct script){ error, nr_times };
+	unlock();
+}
+
+void memory_model_gate_close(void)
+{
+	lock();
+	model.is_gated = true;
+	model.nr_passes = 0;
+	unlock();
+}
+
+void memory_model_gate_open(unsigned nr)
+{
+	lock();
+	if (nr == UINT_MAX)
+		model.is_gated = false;
+	else
+		model.nr_passes += nr;
+	(void) pthread_cond_broadcast(&model.moved);
+	unlock();
+}
+
+bool memory_model_gate_wait(unsigned nr, uint64_t limit_usec)
+{
+	struct timespec until;
+	bool has_come;
+
+	(void) clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += (time_t) (limit_usec / 1000000);
+	until.tv_nsec += (long) (limit_usec % 1000000) * 1000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	lock();
+	while (model.nr_at_gate < nr &&
+	       pthread_cond_timedwait(&model.moved, &model.lock, &until) == 0)
+		;
+	has_come = model.nr_at_gate >= nr;
+	unlock();
+	return has_come;
+}
+
+void memory_model_counts(struct memory_model_counts *ret)
+{
+	lock();
+	*ret = model.counts;
+	unlock();
+}
