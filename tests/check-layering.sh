@@ -41,7 +41,7 @@ BEGIN {
 	library["ini.h"] = "config"
 	library["json-c/json.h"] = library["json.h"] = "plan client"
 	library["libsmartcols/libsmartcols.h"] = library["libsmartcols.h"] = "client"
-	library["pthread.h"] = library["threads.h"] = "engine lease bus top"
+	library["pthread.h"] = "kinds engine lease bus top" # locks; threads start in engine/
 	library["stdatomic.h"] = "base kinds engine lease bus top"
 	library["ev.h"] = library["systemd/sd-bus.h"] = library["systemd/sd-event.h"] = "bus top client"
 }
@@ -83,6 +83,9 @@ FNR == 1 {
 }
 /(^|[^a-z_>.])(mbind|madvise|process_madvise)[ ]*\(/ && !/^[ \t]*(\/?\*|\/\/)/ {
 	if (layer != "kinds") bad("memory is bound and populated in kinds/ only")
+}
+/(^|[^a-z_>.])(pthread_create|thrd_create|clone3?)[ ]*\(/ && !/^[ \t]*(\/?\*|\/\/)/ {
+	if (layer != "engine") bad("threads start in engine/ only")
 }
 END { exit found }
 '

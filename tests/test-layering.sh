@@ -92,8 +92,10 @@ refused "mbind is called in kinds only" daemon/engine/violation.c "$spdx
 int f(void) { return mbind(0, 0, 0, 0, 0, 0); }"
 refused "madvise is called in kinds only" daemon/violation.c "$spdx
 int f(void) { return madvise(0, 0, 0); }"
-refused "threads start in the engine" daemon/kinds/violation.c "$spdx
+refused "the plan takes no locks" daemon/plan/violation.c "$spdx
 #include <pthread.h>"
+refused "threads start in the engine" daemon/kinds/violation.c "$spdx
+int f(void) { return pthread_create(0, 0, 0, 0); }"
 refused "atomics do not reach the plan" daemon/plan/violation.h "$spdx
 #include <stdatomic.h>"
 refused "libev does not reach the engine" daemon/engine/violation.c "$spdx
