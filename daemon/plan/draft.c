@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From the configuration to nodes, pools and shares: what is asked for, before anything is refused.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draft.h"
+
+#define DEFAULT_REGION_BYTES  GIB
+#define DEFAULT_RESERVE_BYTES (256 * MIB)
+
+static void declare_page(const struct machine *machine, const struct pool_config *config,
+                         struct plan_pool *pool)
+{
+	switch (config->page) {
+	case POOL_PAGE_BASE:
+		pool->page = PLAN_PAGE_BASE;
+		pool->page_bytes = machine->page_bytes;
+		break;
+	case POOL_PAGE_THP:
+		pool->page = PLAN_PAGE_THP;
+		pool->page_bytes = machine->thp_bytes;
+		break;
+	case POOL_PAGE_HUGE:
+		pool->page = PLAN_PAGE_HUGETLB;
+		pool->page_bytes = machine->huge_page_bytes;
+		break;
+	case POOL_PAGE_SIZE:
+		pool->page_bytes = config->page_bytes;
+		pool->page = config->page_bytes == machine->page_bytes ? PLAN_PAGE_BASE
+		                                                       : PLAN_PAGE_HUGETLB;
+		break;
+	}
+}
+
+static int declare_pools(struct draft *draft)
+{
+	struct plan *plan = draft->plan;
+
+	plan->pools = calloc(draft->config->nr_pools + 1, sizeof(*plan->pools));
+	draft->pools = calloc(draft->config->nr_pools + 1, sizeof(*draft->pools));
+	if (!plan->pools || !draft->pools)
+		return -ENOMEM;
+	for (size_t i = 0; i < draft->config->nr_pools; i++) {
+		const struct pool_config *config = &draft->config->pools[i];
+		struct plan_pool *pool = &plan->pools[plan->nr_pools++];
+
+		pool->name = strdup(config->name);
+		pool->source = strdup(config->source ? config->source : "");
+		if (!pool->name || !pool->source)
+			return -ENOMEM;
+		pool->kind = config->kind;
+		pool->is_required = config->is_required;
+		pool->may_shrink = config->may_shrink;
+		pool->is_locked = config->is_locked;
+		pool->can_reach_minimum = true;
+		declare_page(draft->machine, config, pool);
+	}
+	return 0;
+}
+
+/* Ids that a pool names and the machine does not have. */
+static int missing_node_ids(const struct draft *draft, struct idset *ret)
+{
+	for (size_t i = 0; i < draft->config->nr_pools; i++) {
+		const struct pool_config *config = &draft->config->pools[i];
+		int id;
+
+		if (config->nodes != POOL_NODES_LIST)
+			continue;
+		for (id = idset_next(&config->node_list, 0); id >= 0;
+		     id = idset_next(&config->node_list, (unsigned) id + 1)) {
+			int r;
+
+			if (machine_node(draft->machine, (unsigned) id))
+				continue;
+			r = idset_add(ret, (unsigned) id);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static uint64_t reserve_bytes(const struct draft *draft, const struct machine_node *node)
+{
+	const struct daemon_config *config = &draft->config->daemon;
+	uint64_t bytes =
+		amount_bytes(config->reserve, node->memory_bytes, draft->machine->page_bytes);
+
+	if (!config->is_reserve_set)
+		bytes = bytes_max(bytes, DEFAULT_RESERVE_BYTES);
+	return bytes_min(bytes, node->memory_bytes);
+}
+
+static int declare_node(struct draft *draft, const struct machine_node *node)
+{
+	struct plan *plan = draft->plan;
+	struct draft_node *left = &draft->nodes[plan->nr_nodes];
+	struct plan_node *planned = &plan->nodes[plan->nr_nodes++];
+
+	planned->node_id = node->node_id;
+	planned->exists = true;
+	planned->helper_node_id = node->helper_node_id;
+	planned->memory_bytes = node->memory_bytes;
+	planned->mem_total_bytes = node->mem_total_bytes;
+	planned->spanned_bytes = node->spanned_bytes;
+	planned->early_budget_bytes = plan_early_budget(
+		node->spanned_bytes, node->memory_bytes, draft->machine->section_bytes,
+		draft->config->daemon.early_minimum_bytes, draft->config->daemon.early_shift);
+	planned->reserved_bytes = reserve_bytes(draft, node);
+	left->left_bytes = node->memory_bytes - planned->reserved_bytes;
+	left->budget_left_bytes = planned->early_budget_bytes;
+	for (size_t i = 0; i < draft->machine->nr_page_sizes; i++)
+		left->pages_left_bytes[i] =
+			bytes_mul(node->hugepages[i].nr_pages, draft->machine->page_sizes[i]);
+	return idset_copy(machine_worker_cpus(draft->machine, node), &planned->cpus);
+}
+
+static void declare_missing_node(struct plan *plan, unsigned node_id)
+{
+	struct plan_node *planned = &plan->nodes[plan->nr_nodes++];
+
+	planned->node_id = node_id;
+	planned->helper_node_id = -1;
+}
+
+/* Both the machine's nodes and the missing ones are ascending: merge them. */
+static int declare_nodes(struct draft *draft)
+{
+	const struct machine *machine = draft->machine;
+	scoped(idset_clear) struct idset missing = { .words = NULL };
+	size_t nr_nodes;
+	size_t i = 0;
+	int id;
+	int r = missing_node_ids(draft, &missing);
+
+	if (r < 0)
+		return r;
+	nr_nodes = machine->nr_nodes + idset_nr(&missing);
+	draft->plan->nodes = calloc(nr_nodes + 1, sizeof(*draft->plan->nodes));
+	draft->nodes = calloc(nr_nodes + 1, sizeof(*draft->nodes));
+	if (!draft->plan->nodes || !draft->nodes)
+		return -ENOMEM;
+	id = idset_next(&missing, 0);
+	while (i < machine->nr_nodes || id >= 0) {
+		if (i == machine->nr_nodes ||
+		    (id >= 0 && (unsigned) id < machine->nodes[i].node_id)) {
+			declare_missing_node(draft->plan, (unsigned) id);
+			id = idset_next(&missing, (unsigned) id + 1);
+			continue;
+		}
+		r = declare_node(draft, &machine->nodes[i++]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool is_wanted(const struct pool_config *config, const struct plan_node *planned,
+                      const struct machine_node *node)
+{
+	switch (config->nodes) {
+	case POOL_NODES_ALL:
+		return node && node->memory_bytes > 0;
+	case POOL_NODES_CPU:
+		return node && node->memory_bytes > 0 && !idset_is_empty(&node->cpus);
+	case POOL_NODES_LIST:
+		return idset_has(&config->node_list, planned->node_id);
+	}
+	return false;
+}
+
+/* A region is RegionSize=, or 1 GiB, or the whole share where that is smaller; in whole pages. */
+static uint64_t share_unit_bytes(const struct pool_config *config, uint64_t page_bytes,
+                                 uint64_t asked_bytes)
+{
+	uint64_t region_bytes = config->region_bytes;
+
+	if (config->kind != POOL_REGION)
+		return page_bytes;
+	if (!region_bytes)
+		region_bytes = bytes_min(DEFAULT_REGION_BYTES, asked_bytes);
+	return bytes_max(bytes_round_down(region_bytes, page_bytes), page_bytes);
+}
+
+static void declare_share(struct draft *draft, const struct pool_config *config,
+                          struct plan_pool *pool, struct plan_node *planned, struct amount size)
+{
+	struct draft_share *draft_share = &draft->shares[draft->nr_shares++];
+	struct plan_share *share = &draft_share->share;
+	/* Pages that do not exist have no size; their shares are refused, but counted. */
+	uint64_t page_bytes = pool->page_bytes ? pool->page_bytes : draft->machine->page_bytes;
+	uint64_t asked_bytes = amount_bytes(size, planned->memory_bytes, page_bytes);
+	struct amount minimum;
+
+	draft_share->config = config;
+	draft_share->plan_node = planned;
+	draft_share->node = planned->exists ? machine_node(draft->machine, planned->node_id) : NULL;
+	share->pool = pool;
+	share->node_id = planned->node_id;
+	share->unit_bytes = share_unit_bytes(config, page_bytes, asked_bytes);
+	share->declared_bytes = bytes_round_down(asked_bytes, share->unit_bytes);
+	share->minimum_bytes = share->declared_bytes;
+	if (node_amount_get(&config->minimum, planned->node_id, &minimum))
+		share->minimum_bytes =
+			bytes_round_down(amount_bytes(minimum, planned->memory_bytes, page_bytes),
+		                         share->unit_bytes);
+	draft_share->asked_bytes = asked_bytes;
+	draft_share->granted_bytes = share->declared_bytes;
+	if (config->kind == POOL_REGION && !pool->region_bytes && share->declared_bytes)
+		pool->region_bytes = share->unit_bytes;
+}
+
+static int compare_for_grant(const void *left, const void *right)
+{
+	const struct plan_share *a = &((const struct draft_share *) left)->share;
+	const struct plan_share *b = &((const struct draft_share *) right)->share;
+
+	if (a->pool->is_required != b->pool->is_required)
+		return a->pool->is_required ? -1 : 1;
+	if (a->pool->kind != b->pool->kind)
+		return a->pool->kind < b->pool->kind ? -1 : 1;
+	if (a->pool != b->pool)
+		return strcmp(a->pool->name, b->pool->name);
+	return a->node_id < b->node_id ? -1 : 1;
+}
+
+static int declare_shares(struct draft *draft)
+{
+	struct plan *plan = draft->plan;
+
+	draft->shares = calloc(plan->nr_pools * plan->nr_nodes + 1, sizeof(*draft->shares));
+	if (!draft->shares)
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->nr_pools; i++) {
+		const struct pool_config *config = &draft->config->pools[i];
+
+		for (size_t j = 0; j < plan->nr_nodes; j++) {
+			struct plan_node *planned = &plan->nodes[j];
+			struct amount size;
+
+			if (is_wanted(config, planned,
+			              machine_node(draft->machine, planned->node_id)) &&
+			    node_amount_get(&config->size, planned->node_id, &size))
+				declare_share(draft, config, &plan->pools[i], planned, size);
+		}
+	}
+	qsort(draft->shares, draft->nr_shares, sizeof(*draft->shares), compare_for_grant);
+	for (size_t i = 0; i < draft->nr_shares; i++) {
+		struct draft_pool *pool = &draft->pools[draft->shares[i].share.pool - plan->pools];
+
+		if (pool->nr_shares++ == 0)
+			pool->first = i;
+	}
+	return 0;
+}
+
+int draft_declare(struct draft *draft)
+{
+	int r = declare_pools(draft);
+
+	if (r == 0)
+		r = declare_nodes(draft);
+	if (r == 0)
+		r = declare_shares(draft);
+	return r;
+}
