@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../daemon/base/clock.h"
+#include "../../daemon/base/scoped.h"
+#include "../../dbus/names.h"
+#include "daemon-fixture.h"
+
+static void write_file(const char *path, const char *text)
+{
+	scoped(file_closep) FILE *file = fopen(path, "we");
+
+	ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
+	ck_assert_int_ge(fputs(text, file), 0);
+}
+
+static void open_notify_socket(struct daemon_fixture *fixture)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	(void) snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify",
+	                fixture->directory);
+	fixture->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ck_assert_int_ge(fixture->notify_fd, 0);
+	ck_assert_int_eq(bind(fixture->notify_fd, (struct sockaddr *) &address, sizeof(address)),
+	                 0);
+}
+
+void daemon_fixture_start(struct daemon_fixture *fixture)
+{
+	char path[128];
+
+	(void) snprintf(fixture->directory, sizeof(fixture->directory),
+	                "/tmp/nodeinit-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(fixture->directory));
+	(void) snprintf(path, sizeof(path), "%s/pools.d", fixture->directory);
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	(void) snprintf(fixture->log_path, sizeof(fixture->log_path), "%s/log", fixture->directory);
+	open_notify_socket(fixture);
+	bus_fixture_start(&fixture->bus);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *walk)
+{
+	(void) st, (void) flag, (void) walk;
+	return remove(path);
+}
+
+void daemon_fixture_stop(struct daemon_fixture *fixture)
+{
+	if (fixture->pid > 0) {
+		(void) kill(fixture->pid, SIGKILL);
+		(void) waitpid(fixture->pid, NULL, 0);
+		fixture->pid = 0;
+	}
+	fixture->client = sd_bus_flush_close_unref(fixture->client);
+	fixture->notify_fd = fd_close(fixture->notify_fd);
+	bus_fixture_stop(&fixture->bus);
+	if (fixture->directory[0])
+		(void) nftw(fixture->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(fixture->notified);
+	memset(fixture, 0, sizeof(*fixture));
+}
+
+void daemon_write_pool(struct daemon_fixture *fixture, const char *name, const char *text)
+{
+	char path[256];
+
+	(void) snprintf(path, sizeof(path), "%s/pools.d/%s.pool", fixture->directory, name);
+	write_file(path, text);
+}
+
+void daemon_remove_pool(struct daemon_fixture *fixture, const char *name)
+{
+	char path[256];
+
+	(void) snprintf(path, sizeof(path), "%s/pools.d/%s.pool", fixture->directory, name);
+	ck_assert_int_eq(unlink(path), 0);
+}
+
+void daemon_write_conf(struct daemon_fixture *fixture, const char *text)
+{
+	char path[256];
+
+	(void) snprintf(path, sizeof(path), "%s/nodeinitd.conf", fixture->directory);
+	write_file(path, text);
+}
+
+static _Noreturn void exec_daemon(struct daemon_fixture *fixture, const char *const *environment)
+{
+	const char *binary = getenv("NODEINITD");
+	char notify[128];
+	int log_fd;
+
+	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+	log_fd = open(fixture->log_path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+	if (log_fd < 0 || dup2(log_fd, STDERR_FILENO) < 0)
+		_exit(126);
+	(void) snprintf(notify, sizeof(notify), "%s/notify", fixture->directory);
+	(void) setenv("NOTIFY_SOCKET", notify, 1);
+	for (; environment && *environment; environment++)
+		(void) putenv((char *) *environment);
+	(void) execl(binary, binary, "--config", fixture->directory, "--bus",
+	             bus_fixture_address(&fixture->bus), (char *) NULL);
+	_exit(127);
+}
+
+void daemon_launch(struct daemon_fixture *fixture, const char *const *environment)
+{
+	ck_assert_msg(getenv("NODEINITD") != NULL, "NODEINITD names no binary");
+	ck_assert_int_eq(fixture->pid, 0);
+	fixture->pid = fork();
+	ck_assert_int_ge(fixture->pid, 0);
+	if (fixture->pid == 0)
+		exec_daemon(fixture, environment);
+}
+
+/* Take in one message if there is one. Return: whether there was. */
+static bool read_notify(struct daemon_fixture *fixture)
+{
+	char message[4096];
+	ssize_t nr = recv(fixture->notify_fd, message, sizeof(message), 0);
+	char *grown;
+
+	if (nr < 0)
+		return false;
+	grown = realloc(fixture->notified, fixture->notified_bytes + (size_t) nr + 2);
+	ck_assert_ptr_nonnull(grown);
+	memcpy(grown + fixture->notified_bytes, message, (size_t) nr);
+	fixture->notified_bytes += (size_t) nr;
+	grown[fixture->notified_bytes++] = '\n';
+	grown[fixture->notified_bytes] = '\0';
+	fixture->notified = grown;
+	return true;
+}
+
+static bool has_line(const char *text, const char *line)
+{
+	size_t line_bytes = strlen(line);
+	bool is_prefix = line_bytes > 0 && line[line_bytes - 1] == '*';
+
+	if (is_prefix)
+		line_bytes--;
+	for (const char *at = text; at && *at; at = strchr(at, '\n') + 1)
+		if (strncmp(at, line, line_bytes) == 0 && (is_prefix || at[line_bytes] == '\n'))
+			return true;
+	return false;
+}
+
+bool daemon_was_notified(struct daemon_fixture *fixture, const char *line)
+{
+	while (read_notify(fixture))
+		;
+	return has_line(fixture->notified, line);
+}
+
+void daemon_wait_notified(struct daemon_fixture *fixture, const char *line)
+{
+	uint64_t end_usec = clock_monotonic_usec() + DAEMON_LIMIT_MSEC * UINT64_C(1000);
+
+	while (!daemon_was_notified(fixture, line)) {
+		struct pollfd poll_fd = { .fd = fixture->notify_fd, .events = POLLIN };
+		uint64_t now_usec = clock_monotonic_usec();
+
+		if (now_usec >= end_usec ||
+		    poll(&poll_fd, 1, (int) ((end_usec - now_usec) / 1000) + 1) == 0) {
+			char *log = daemon_log(fixture);
+
+			ck_abort_msg("no notify line '%s'; had:\n%slog:\n%s", line,
+			             fixture->notified ? fixture->notified : "", log);
+		}
+	}
+}
+
+int daemon_wait_end(struct daemon_fixture *fixture)
+{
+	scoped(fd_closep) int pid_fd = (int) syscall(SYS_pidfd_open, fixture->pid, 0);
+	struct pollfd poll_fd = { .fd = pid_fd, .events = POLLIN };
+	int status;
+
+	ck_assert_int_ge(pid_fd, 0);
+	ck_assert_msg(poll(&poll_fd, 1, DAEMON_LIMIT_MSEC) == 1, "the daemon does not end");
+	ck_assert_int_eq(waitpid(fixture->pid, &status, 0), fixture->pid);
+	fixture->pid = 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int daemon_end(struct daemon_fixture *fixture, int signal)
+{
+	ck_assert_int_eq(kill(fixture->pid, signal), 0);
+	return daemon_wait_end(fixture);
+}
+
+char *daemon_log(struct daemon_fixture *fixture)
+{
+	scoped(file_closep) FILE *file = fopen(fixture->log_path, "re");
+	char *text = NULL;
+	size_t bytes = 0;
+
+	if (!file || getdelim(&text, &bytes, '\0', file) < 0) {
+		free(text);
+		text = strdup("");
+	}
+	ck_assert_ptr_nonnull(text);
+	return text;
+}
+
+static sd_bus *client(struct daemon_fixture *fixture)
+{
+	if (!fixture->client)
+		fixture->client = bus_fixture_connect(&fixture->bus);
+	return fixture->client;
+}
+
+static void get_property(struct daemon_fixture *fixture, const char *path, const char *interface,
+                         const char *property, char type, void *ret)
+{
+	sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r;
+
+	r = sd_bus_get_property_trivial(client(fixture), NODEINIT_BUS_NAME, path, interface,
+	                                property, &error, type, ret);
+	ck_assert_msg(r >= 0, "%s %s.%s: %s", path, interface, property, error.message);
+}
+
+char *daemon_get_text(struct daemon_fixture *fixture, const char *path, const char *interface,
+                      const char *property)
+{
+	sd_bus_error error = SD_BUS_ERROR_NULL;
+	char *text = NULL;
+	int r;
+
+	r = sd_bus_get_property_string(client(fixture), NODEINIT_BUS_NAME, path, interface,
+	                               property, &error, &text);
+	ck_assert_msg(r >= 0, "%s %s.%s: %s", path, interface, property, error.message);
+	return text;
+}
+
+uint64_t daemon_get_u64(struct daemon_fixture *fixture, const char *path, const char *interface,
+                        const char *property)
+{
+	uint64_t value = 0;
+
+	get_property(fixture, path, interface, property, 't', &value);
+	return value;
+}
+
+bool daemon_get_bool(struct daemon_fixture *fixture, const char *path, const char *interface,
+                     const char *property)
+{
+	int value = 0;
+
+	get_property(fixture, path, interface, property, 'b', &value);
+	return value;
+}
+
+static int on_changed(sd_bus_message *m, void *userdata, sd_bus_error *ret_error)
+{
+	(void) m, (void) ret_error;
+	*(bool *) userdata = true;
+	return 0;
+}
+
+void daemon_wait_state(struct daemon_fixture *fixture, const char *path, const char *interface,
+                       const char *state)
+{
+	scoped(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
+	uint64_t end_usec = clock_monotonic_usec() + DAEMON_LIMIT_MSEC * UINT64_C(1000);
+	sd_bus *bus = client(fixture);
+	bool has_changed = true;
+
+	ck_assert_int_ge(sd_bus_match_signal(bus, &slot, NODEINIT_BUS_NAME, path,
+	                                     "org.freedesktop.DBus.Properties", "PropertiesChanged",
+	                                     on_changed, &has_changed),
+	                 0);
+	for (;;) {
+		uint64_t now_usec = clock_monotonic_usec();
+		int r;
+
+		if (has_changed) {
+			scoped(freep) char *now =
+				daemon_get_text(fixture, path, interface, "State");
+
+			has_changed = false;
+			if (strcmp(now, state) == 0)
+				return;
+			ck_assert_msg(now_usec < end_usec, "%s stays %s, not %s", path, now, state);
+		}
+		r = sd_bus_process(bus, NULL);
+		ck_assert_int_ge(r, 0);
+		if (r > 0 || has_changed)
+			continue;
+		ck_assert_msg(now_usec < end_usec, "%s does not become %s", path, state);
+		ck_assert_int_ge(sd_bus_wait(bus, end_usec - now_usec), 0);
+	}
+}
+
+int daemon_call(struct daemon_fixture *fixture, const char *path, const char *interface,
+                const char *method, sd_bus_error *ret_error)
+{
+	return sd_bus_call_method(client(fixture), NODEINIT_BUS_NAME, path, interface, method,
+	                          ret_error, NULL, "a{sv}", 0);
+}
+
+uint64_t daemon_proc_status(struct daemon_fixture *fixture, const char *key)
+{
+	char path[64], line[256];
+	size_t key_bytes = strlen(key);
+	uint64_t value = UINT64_MAX;
+
+	(void) snprintf(path, sizeof(path), "/proc/%d/status", (int) fixture->pid);
+	scoped(file_closep) FILE *file = fopen(path, "re");
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, key, key_bytes) == 0 && line[key_bytes] == ':')
+			value = strtoull(line + key_bytes + 1, NULL, 10);
+	ck_assert_uint_ne(value, UINT64_MAX);
+	return value;
+}
