@@ -40,7 +40,7 @@ BEGIN {
 	library["numaif.h"] = "kinds"
 	library["ini.h"] = "config"
 	library["json-c/json.h"] = library["json.h"] = "plan client"
-	library["libsmartcols/libsmartcols.h"] = library["libsmartcols.h"] = "client"
+	library["libsmartcols/libsmartcols.h"] = library["libsmartcols.h"] = "plan client"
 	library["pthread.h"] = "kinds engine lease bus top" # locks; threads start in engine/
 	library["stdatomic.h"] = "base kinds engine lease bus top"
 	library["ev.h"] = library["systemd/sd-bus.h"] = library["systemd/sd-event.h"] = "bus top client"

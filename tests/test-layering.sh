@@ -106,7 +106,7 @@ refused "INI files are read in config only" daemon/plan/violation.c "$spdx
 #include <ini.h>"
 refused "JSON is not written by the bus" daemon/bus/violation.c "$spdx
 #include <json-c/json.h>"
-refused "tables are the client's" daemon/violation.c "$spdx
+refused "tables are printed by the plan and the client" daemon/violation.c "$spdx
 #include <libsmartcols/libsmartcols.h>"
 
 refused "a file of more than 600 lines is refused" tests/unit/violation.c "$spdx
