@@ -10,7 +10,8 @@
  * Searched in /etc, /run, /usr/local/lib, /usr/lib (each + "/nodeinit"); of files with the same
  * name the first place wins; an empty file or a link to /dev/null masks. Drop-ins of all places
  * apply in order of their file name. As in systemd.syntax(7): later assignments replace earlier
- * ones, an empty one goes back to the default.
+ * ones (those of the lists Users= and Groups= add up), an empty one goes back to the default. What
+ * is replaced is not judged.
  *
  * What is wrong in a file is a *note* with "file:line: " in front. An unknown key is a warning.
  * A bad value refuses the pool it stands in; in nodeinitd.conf the setting keeps its default, and
@@ -26,8 +27,8 @@
 #include "../base/scoped.h"
 #include "../base/size.h"
 
-#define CONFIG_POOLS_MAX     256
-#define CONFIG_OVERRIDES_MAX 1024 /* Key@node of one key: one per possible node */
+#define CONFIG_POOLS_MAX      256
+#define CONFIG_OVERRIDES_MAX  1024 /* Key@node of one key: one per possible node */
 #define CONFIG_FILE_BYTES_MAX (1024 * 1024)
 #define CONFIG_LINE_BYTES_MAX 4096
 
@@ -56,7 +57,7 @@ struct node_amount {
 	struct node_amount_override {
 		unsigned node_id;
 		struct amount amount;
-	} *overrides; /* ascending node_id */
+	} * overrides; /* ascending node_id */
 	size_t nr_overrides;
 };
 
@@ -92,8 +93,8 @@ struct pool_config {
 };
 
 struct daemon_config {
-	struct amount reserve; /* Reserve=, bytes or % of each node; default 5 % */
-	bool is_reserve_set;   /* unset: at least 256 MiB */
+	struct amount reserve;        /* Reserve=, bytes or % of each node; default 5 % */
+	bool is_reserve_set;          /* unset: at least 256 MiB */
 	uint64_t early_minimum_bytes; /* EarlyMinimum=2G */
 	unsigned early_shift;         /* EarlyShift=8, 0..63 */
 
@@ -103,12 +104,12 @@ struct daemon_config {
 
 	unsigned brake_pressure_percent; /* BrakePressure=, 0: never; default 20 */
 	uint64_t max_rate_bytes;         /* MaxRate=, per node and second; 0: no limit */
-	unsigned retry;                  /* Retry=, attempts after a step that brought nothing; default 4 */
-	uint64_t stall_timeout_usec;     /* StallTimeout=, default 10 min, UINT64_MAX: never */
-	uint64_t settle_timeout_usec;    /* SettleTimeout=, default 10 s */
-	unsigned max_leases;             /* MaxLeases= per uid, default 64 */
-	struct amount max_bytes;         /* MaxBytes= per uid, bytes or % of all; default 100 % */
-	int log_level;                   /* enum log_level; default info */
+	unsigned retry; /* Retry=, attempts after a step that brought nothing; default 4 */
+	uint64_t stall_timeout_usec;  /* StallTimeout=, default 10 min, UINT64_MAX: never */
+	uint64_t settle_timeout_usec; /* SettleTimeout=, default 10 s */
+	unsigned max_leases;          /* MaxLeases= per uid, default 64 */
+	struct amount max_bytes;      /* MaxBytes= per uid, bytes or % of all; default 100 % */
+	int log_level;                /* enum log_level; default info */
 };
 
 enum config_severity {
@@ -118,8 +119,8 @@ enum config_severity {
 
 struct config_note {
 	enum config_severity severity;
-	char *text;  /* "file:line: sentence"; "file: sentence" where no line is to blame */
-	char *pool;  /* the pool refused, or NULL */
+	char *text; /* "file:line: sentence"; "file: sentence" where no line is to blame */
+	char *pool; /* the pool refused, or NULL */
 };
 
 struct config {
@@ -127,8 +128,10 @@ struct config {
 	struct pool_config *pools; /* by name */
 	size_t nr_pools;
 	struct config_note *notes;
-	size_t nr_notes;
+	size_t nr_notes;          /* bounded; the last one says how many more there were */
 	bool is_anything_refused; /* any note is CONFIG_REFUSED */
+	char **refused_pools;     /* names, ascending; complete even where notes were left out */
+	size_t nr_refused_pools;
 };
 
 /* The defaults, with nothing declared. */
@@ -139,8 +142,8 @@ void daemon_config_init(struct daemon_config *ret);
  * NULL. @search_root is put in front of each place of the search path ("" in the daemon; a test's
  * own directory in tests).
  *
- * Return: 0 and *ret (bad files are notes); -ENOENT, -ENOTDIR, -EACCES: @directory was given and
- * cannot be read; -ENOMEM.
+ * Return: 0 and *ret (bad files are notes); -ENOENT, -ENOTDIR, -EACCES, -ELOOP: @directory was
+ * given and cannot be read; -ENOMEM. Reads regular files only and does not wait for any.
  */
 int config_load(const char *directory, const char *search_root, struct config **ret);
 struct config *config_free(struct config *config);
