@@ -6,8 +6,8 @@
  *
  * Objects are exported before the name is asked for, so the first call after the name appears
  * succeeds. Loss of the bus is a state: everything that was shown is kept, the service connects
- * again (after 100 ms, then doubling, up to 10 s) and exports and asks for the name anew; the manager notices only
- * through on_connected.
+ * again (after 100 ms, then doubling, up to 10 s) and exports and asks for the name anew; the
+ * manager notices only through on_connected.
  *
  * PropertiesChanged: one signal per object, at most every 250 ms; at once when a state changed
  * (still at most 4 in any second), the last value is always sent; nothing when nothing changed.
@@ -24,18 +24,19 @@ struct bus_service;
 
 /*
  * What clients may ask for; called on the main thread while a message is handled, must not block.
- * @ret_sentence (the caller of the callback frees it with free(3)) may be set together with an error:
- * object, numbers and remedy, for the D-Bus error; without it a general sentence is used.
+ * @ret_sentence (the caller of the callback frees it with free(3)) may be set together with an
+ * error: object, numbers and remedy, for the D-Bus error; without it a general sentence is used.
  */
 struct bus_service_ops {
 	/* Return: 0; -EBADMSG the configuration has refused files (the rest is applied); -errno. */
 	int (*reload)(void *arg, char **ret_sentence);
 	int (*pause)(void *arg);
 	int (*resume)(void *arg);
-	/* Return: 0; -ENOENT no such pool; -EALREADY nothing is missing or it still works; -errno. */
+	/* Return: 0; -ENOENT no such pool; -EALREADY nothing is missing or it still works; -errno.
+	 */
 	int (*retry)(void *arg, const char *pool, char **ret_sentence);
-	/* Return: 0 and an array that the service frees with free(3) (texts are static or borrowed until
-	 * the next turn of the loop); -ENOMEM. */
+	/* Return: 0 and an array that the service frees with free(3) (texts are static or borrowed
+	 * until the next turn of the loop); -ENOMEM. */
 	int (*timeline)(void *arg, struct timeline_entry **ret, size_t *ret_nr);
 	/* LogControl1.LogLevel was set. */
 	void (*log_level_changed)(void *arg, int level);

@@ -21,13 +21,14 @@ struct manager_view {
 	uint64_t total_bytes;
 	uint64_t done_bytes;
 	uint64_t short_bytes;
-	uint64_t started_monotonic_usec, early_monotonic_usec, ready_monotonic_usec; /* 0: not yet */
+	uint64_t started_monotonic_usec, early_monotonic_usec,
+		ready_monotonic_usec; /* 0: not yet */
 	uint64_t started_realtime_usec, early_realtime_usec, ready_realtime_usec;
 };
 
 struct node_view {
 	unsigned node_id;
-	const char *cpus; /* list format, where its worker runs */
+	const char *cpus;   /* list format, where its worker runs */
 	int helper_node_id; /* -1: none */
 	uint64_t memory_bytes;
 	uint64_t spanned_bytes;

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/scoped.h"
+#include "auth.h"
+#include "error.h"
+#include "polkit.h"
+#include "service-parts.h"
+
+/*
+ * Calls that wait for an answer, in all, of one connection, and, where a person may be asked and
+ * take minutes, of one user. A flood from one client leaves room for everybody else.
+ */
+#define REQUESTS_MAX            256
+#define REQUESTS_PER_SENDER_MAX 8
+#define QUESTIONS_PER_USER_MAX  4
+
+#define UID_LIMIT_USEC UINT64_C(25000000)
+
+struct auth_request {
+	struct auth_request *next, *previous;
+	struct bus_service *service; /* borrowed */
+	sd_bus_message *call;        /* one reference */
+	sd_bus_slot *question;       /* the call to the bus or to polkit that waits for its reply */
+	enum auth_action action;
+	auth_granted_fn granted;
+	bool is_at_polkit;
+	uid_t uid; /* valid once is_at_polkit */
+};
+
+static const char *const polkit_actions[] = {
+	[AUTH_RELOAD] = "org.nodeinit1.reload",
+	[AUTH_PAUSE] = "org.nodeinit1.pause",
+	[AUTH_RETRY] = "org.nodeinit1.retry",
+	[AUTH_LOG_LEVEL] = NULL,
+};
+
+static struct auth_request *request_free(struct auth_request *request)
+{
+	struct auth *auth = &request->service->auth;
+
+	if (request->previous)
+		request->previous->next = request->next;
+	else
+		auth->requests = request->next;
+	if (request->next)
+		request->next->previous = request->previous;
+	auth->nr_requests--;
+
+	sd_bus_slot_unref(request->question);
+	sd_bus_message_unref(request->call);
+	free(request);
+	return NULL;
+}
+
+static struct auth_request *request_new(struct bus_service *service, sd_bus_message *call,
+                                        enum auth_action action, auth_granted_fn granted)
+{
+	struct auth_request *request = calloc(1, sizeof(*request));
+
+	if (!request)
+		return NULL;
+	request->service = service;
+	request->call = sd_bus_message_ref(call);
+	request->action = action;
+	request->granted = granted;
+	request->next = service->auth.requests;
+	if (request->next)
+		request->next->previous = request;
+	service->auth.requests = request;
+	service->auth.nr_requests++;
+	return request;
+}
+
+void auth_clear(struct bus_service *service)
+{
+	while (service->auth.requests)
+		request_free(service->auth.requests);
+}
+
+static void refuse(struct auth_request *request, int error, const char *sentence)
+{
+	scoped(sd_bus_error_free) sd_bus_error reason = SD_BUS_ERROR_NULL;
+
+	(void) bus_error_set(&reason, error, sentence);
+	(void) sd_bus_reply_method_error(request->call, &reason);
+	request_free(request);
+}
+
+static void refuse_not_root(struct auth_request *request)
+{
+	scoped(freep) char *sentence = NULL;
+
+	if (asprintf(&sentence, "%s is for root%s; ask again as root, for example with sudo.",
+	             sd_bus_message_get_member(request->call),
+	             request->service->is_system_bus ? " and for whom polkit lets"
+	                                             : " and for the user the daemon runs as") < 0)
+		sentence = NULL;
+	refuse(request, -EACCES, sentence);
+}
+
+static void grant(struct auth_request *request)
+{
+	scoped(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r;
+
+	r = request->granted(request->service, request->call, &error);
+	if (r < 0 && sd_bus_error_is_set(&error))
+		(void) sd_bus_reply_method_error(request->call, &error);
+	else if (r < 0)
+		(void) sd_bus_reply_method_errno(request->call, r, NULL);
+	request_free(request);
+}
+
+static int on_polkit_answer(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
+{
+	struct auth_request *request = userdata;
+
+	(void) ret_error;
+
+	switch (polkit_answer(reply)) {
+	case POLKIT_YES:
+		grant(request);
+		break;
+	case POLKIT_IF_ASKED: {
+		scoped(sd_bus_error_free) sd_bus_error reason = SD_BUS_ERROR_NULL;
+
+		(void) sd_bus_error_set(&reason, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED,
+		                        "A person has to confirm this, and the call does not allow "
+		                        "to ask one.");
+		(void) sd_bus_reply_method_error(request->call, &reason);
+		request_free(request);
+		break;
+	}
+	case POLKIT_NO:
+		refuse_not_root(request);
+		break;
+	}
+	return 1;
+}
+
+static unsigned questions_of_user(const struct auth *auth, uid_t uid)
+{
+	unsigned nr_questions = 0;
+
+	for (const struct auth_request *i = auth->requests; i; i = i->next)
+		nr_questions += i->is_at_polkit && i->uid == uid;
+	return nr_questions;
+}
+
+static void ask_polkit(struct auth_request *request, uid_t uid)
+{
+	struct bus_service *service = request->service;
+	int r;
+
+	if (questions_of_user(&service->auth, uid) >= QUESTIONS_PER_USER_MAX) {
+		refuse(request, -ENOBUFS, NULL);
+		return;
+	}
+	request->uid = uid;
+	request->is_at_polkit = true;
+	request->question = sd_bus_slot_unref(request->question);
+	r = polkit_ask(service->bus, request->call, polkit_actions[request->action],
+	               on_polkit_answer, request, &request->question);
+	if (r < 0)
+		refuse_not_root(request);
+}
+
+static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
+{
+	struct auth_request *request = userdata;
+	const struct bus_service *service = request->service;
+	uint32_t uid;
+
+	(void) ret_error;
+
+	if (sd_bus_message_is_method_error(reply, NULL) ||
+	    sd_bus_message_read(reply, "u", &uid) < 0) {
+		refuse(request, -EACCES, "The bus does not say which user is asking.");
+		return 1;
+	}
+	if (uid == 0 || (!service->is_system_bus && uid == geteuid()))
+		grant(request);
+	else if (service->is_system_bus && polkit_actions[request->action])
+		ask_polkit(request, uid);
+	else
+		refuse_not_root(request);
+	return 1;
+}
+
+static bool has_room(const struct auth *auth, const char *sender)
+{
+	unsigned nr_of_sender = 0;
+
+	for (const struct auth_request *i = auth->requests; i; i = i->next)
+		nr_of_sender += strcmp(sd_bus_message_get_sender(i->call), sender) == 0;
+	return auth->nr_requests < REQUESTS_MAX && nr_of_sender < REQUESTS_PER_SENDER_MAX;
+}
+
+int auth_request(struct bus_service *service, sd_bus_message *call, enum auth_action action,
+                 auth_granted_fn granted, sd_bus_error *ret_error)
+{
+	scoped(sd_bus_message_unrefp) sd_bus_message *question = NULL;
+	const char *sender = sd_bus_message_get_sender(call);
+	struct auth_request *request;
+	int r;
+
+	if (!sender)
+		return bus_error_set(ret_error, -EACCES, "The call says no sender.");
+	if (!has_room(&service->auth, sender))
+		return bus_error_set(ret_error, -ENOBUFS, NULL);
+
+	r = sd_bus_message_new_method_call(service->bus, &question, "org.freedesktop.DBus",
+	                                   "/org/freedesktop/DBus", "org.freedesktop.DBus",
+	                                   "GetConnectionUnixUser");
+	if (r < 0)
+		return r;
+	r = sd_bus_message_append(question, "s", sender);
+	if (r < 0)
+		return r;
+
+	request = request_new(service, call, action, granted);
+	if (!request)
+		return -ENOMEM;
+	r = sd_bus_call_async(service->bus, &request->question, question, on_uid, request,
+	                      UID_LIMIT_USEC);
+	if (r < 0) {
+		request_free(request);
+		return r;
+	}
+	return 1;
+}
