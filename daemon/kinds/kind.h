@@ -128,8 +128,9 @@ struct kind_ops {
 	int (*prepare)(struct part *part);
 
 	/*
-	 * Initialise chunk @index. Return: 0, and its bytes are counted; -errno: its bytes are missing;
-	 * the engine takes no further chunk of this part and calls finish.
+	 * Initialise chunk @index. Return: 0, and its bytes are counted, or will be in the next round
+	 * (its region has hardware poison and is built anew; finish returns 1); -errno: its bytes are
+	 * missing; the engine takes no further chunk of this part and calls finish.
 	 */
 	int (*run_chunk)(struct part *part, uint64_t index);
 
@@ -143,12 +144,17 @@ struct kind_ops {
 
 	/*
 	 * Give back what exceeds @keep_bytes, as far as it is ours and unused. On the worker thread,
-	 * between rounds. May block for as long as freeing takes. Return: 0; -errno, and what could
-	 * not be given back stays in done_bytes.
+	 * between rounds. want_bytes of the parts becomes what is kept: whole pages, or whole regions
+	 * (rounded up), early ones first. May block for as long as freeing takes. Return: 0; -errno,
+	 * and what could not be given back stays in done_bytes.
 	 */
 	int (*share_shrink)(struct share *share, uint64_t keep_bytes);
 
-	/* Give everything back to the kernel. May block for as long as freeing the memory takes. */
+	/*
+	 * Give everything back to the kernel, regions together with the huge pages that were added for
+	 * them. May block for as long as freeing the memory takes. Pages of kind hugetlb stay in the
+	 * kernel's pool: they are for whoever maps them; to take them away, share_shrink to 0 first.
+	 */
 	void (*share_free)(struct share *share);
 };
 
@@ -167,7 +173,7 @@ struct page_account *page_account_ref(struct page_account *account);
 struct page_account *page_account_unref(struct page_account *account);
 
 struct page_account_result {
-	uint64_t nr_pages; /* in the node's pool after this step */
+	uint64_t nr_pages; /* in the node's pool after this step, without surplus: they do not last */
 	enum share_reason reason;
 	int error;
 	bool was_raced;
@@ -186,7 +192,8 @@ int page_account_grow(struct page_account *account, uint64_t target_pages,
                       struct page_account_result *result);
 
 /*
- * Lower the node's pool to max(@target_pages, pages in use), if it is above.
+ * Lower the node's pool to max(@target_pages, pages in use, pages that were there before our first
+ * write), if it is above; the last does not count where a member has Shrink=yes.
  * Return: 0 and *ret_pages left in the pool; -errno.
  */
 int page_account_shrink(struct page_account *account, uint64_t target_pages, uint64_t *ret_pages);

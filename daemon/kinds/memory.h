@@ -53,7 +53,10 @@ struct memory_ops {
 	 */
 	int (*verify)(struct memory *memory);
 
-	/* Unmap, give the page tables back, seal where the memory allows it. Return: 0; -errno. */
+	/*
+	 * Unmap, give the page tables back, seal where the memory allows it. Locked memory stays
+	 * mapped, as a lock holds no longer than the mapping. Return: 0; -errno.
+	 */
 	int (*finish)(struct memory *memory);
 
 	/* Unmap and close; its pages go back to the kernel. Safe on a zeroed struct with fd -1. */

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One node, one page size, one target. The kernel takes an absolute number of pages and says
+ * nothing of how many came, so every step is read back, and every look compares with what the
+ * step before had left: a difference is somebody else's doing.
+ *
+ * What is compared and promised are persistent pages. Surplus pages are counted by the kernel in
+ * nr_hugepages too, but they go away with the mapping they were made for.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../base/size.h"
+#include "../machine/hugepages.h"
+#include "../machine/machine.h"
+#include "account.h"
+
+/* What one write asks for: bounded, so that cancel and progress are looked at in between. */
+#define STEP_BYTES GIB
+
+struct page_account {
+	const struct kind_context *context; /* borrowed */
+	unsigned node_id;
+	uint64_t page_bytes;
+	uint64_t reserve_bytes;
+	_Atomic unsigned nr_refs;
+
+	pthread_mutex_t lock;   /* held for all below, also while the kernel works on a step */
+	struct share **members; /* borrowed; in order of joining */
+	size_t nr_members;
+	bool may_shrink; /* one of them has Shrink=yes */
+	bool is_known;
+	uint64_t base_pages; /* there before our first write: not ours to give back */
+	uint64_t last_pages; /* what our last look found */
+	bool is_compacted;
+	unsigned nr_reasserts;
+};
+
+struct page_account *page_account_new(const struct kind_context *context, unsigned node_id,
+                                      uint64_t page_bytes, uint64_t reserve_bytes)
+{
+	struct page_account *account = calloc(1, sizeof(*account));
+
+	assert(page_bytes > 0);
+	if (!account)
+		return NULL;
+	account->context = context;
+	account->node_id = node_id;
+	account->page_bytes = page_bytes;
+	account->reserve_bytes = reserve_bytes;
+	atomic_init(&account->nr_refs, 1);
+	(void) pthread_mutex_init(&account->lock, NULL);
+	return account;
+}
+
+struct page_account *page_account_ref(struct page_account *account)
+{
+	(void) atomic_fetch_add_explicit(&account->nr_refs, 1, memory_order_relaxed);
+	return account;
+}
+
+struct page_account *page_account_unref(struct page_account *account)
+{
+	if (!account || atomic_fetch_sub_explicit(&account->nr_refs, 1, memory_order_acq_rel) > 1)
+		return NULL;
+	(void) pthread_mutex_destroy(&account->lock);
+	free(account->members);
+	free(account);
+	return NULL;
+}
+
+static void renumber(struct page_account *account)
+{
+	uint64_t pages = 0;
+
+	for (unsigned stage = 0; stage < NR_STAGES; stage++) {
+		for (size_t i = 0; i < account->nr_members; i++) {
+			struct share *share = account->members[i];
+
+			share->account_start_pages[stage] = pages;
+			pages += share->parts[stage].want_bytes / account->page_bytes;
+			share->account_end_pages[stage] = pages;
+		}
+	}
+}
+
+int page_account_join(struct page_account *account, struct share *share)
+{
+	struct share **members;
+	int r = -ENOMEM;
+
+	(void) pthread_mutex_lock(&account->lock);
+	members = reallocarray(account->members, account->nr_members + 1, sizeof(*members));
+	if (members) {
+		members[account->nr_members++] = share;
+		account->members = members;
+		account->may_shrink |= share->may_shrink;
+		renumber(account);
+		r = 0;
+	}
+	(void) pthread_mutex_unlock(&account->lock);
+	return r;
+}
+
+void page_account_leave(struct page_account *account, const struct share *share)
+{
+	size_t kept = 0;
+
+	(void) pthread_mutex_lock(&account->lock);
+	for (size_t i = 0; i < account->nr_members; i++)
+		if (account->members[i] != share)
+			account->members[kept++] = account->members[i];
+	account->nr_members = kept;
+	renumber(account);
+	(void) pthread_mutex_unlock(&account->lock);
+}
+
+void page_account_renumber(struct page_account *account)
+{
+	(void) pthread_mutex_lock(&account->lock);
+	renumber(account);
+	(void) pthread_mutex_unlock(&account->lock);
+}
+
+void page_account_span(struct page_account *account, const struct share *share, enum stage stage,
+                       uint64_t *ret_start_pages, uint64_t *ret_end_pages)
+{
+	(void) pthread_mutex_lock(&account->lock);
+	*ret_start_pages = share->account_start_pages[stage];
+	*ret_end_pages = share->account_end_pages[stage];
+	(void) pthread_mutex_unlock(&account->lock);
+}
+
+static uint64_t wanted_pages(const struct page_account *account)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < account->nr_members; i++)
+		for (unsigned stage = 0; stage < NR_STAGES; stage++)
+			pages += account->members[i]->parts[stage].want_bytes / account->page_bytes;
+	return pages;
+}
+
+uint64_t page_account_wanted_pages(struct page_account *account)
+{
+	uint64_t pages;
+
+	(void) pthread_mutex_lock(&account->lock);
+	pages = wanted_pages(account);
+	(void) pthread_mutex_unlock(&account->lock);
+	return pages;
+}
+
+static uint64_t in_use_pages(const struct hugepages_count *count)
+{
+	return bytes_left(count->nr_pages, count->free_pages);
+}
+
+static int read_count(struct page_account *account, struct hugepages_count *ret,
+                      uint64_t *ret_persistent_pages)
+{
+	struct hugepages_count count;
+	int r;
+
+	r = hugepages_read(account->context->kernel, account->node_id, account->page_bytes, &count);
+	if (r < 0)
+		return r;
+	*ret = count;
+	*ret_persistent_pages = bytes_left(count.nr_pages, count.surplus_pages);
+	return 0;
+}
+
+/* The write itself says nothing reliable but "no": a signal can cut it short and it still succeeds.
+ */
+static int write_count(struct page_account *account, uint64_t nr_pages)
+{
+	int r = hugepages_write(account->context->kernel, account->node_id, account->page_bytes,
+	                        nr_pages);
+
+	return r == -EINTR || r == -EAGAIN || r == -ENOMEM ? 0 : r;
+}
+
+static void note_race(struct page_account_result *result, uint64_t from_pages, uint64_t to_pages)
+{
+	result->was_raced = true;
+	result->raced_from = from_pages;
+	result->raced_to = to_pages;
+}
+
+/*
+ * The first look finds what others have put there; every later one should find what we left.
+ * Return: 0; -EAGAIN somebody has lowered it below @target_pages once too often; -errno.
+ */
+static int look(struct page_account *account, uint64_t target_pages,
+                struct page_account_result *result)
+{
+	struct hugepages_count count;
+	uint64_t pages;
+	int r;
+
+	r = read_count(account, &count, &pages);
+	if (r < 0)
+		return r;
+	result->nr_pages = pages;
+	if (!account->is_known) {
+		account->is_known = true;
+		account->base_pages = pages;
+		account->last_pages = pages;
+		return 0;
+	}
+	if (pages == account->last_pages)
+		return 0;
+	note_race(result, account->last_pages, pages);
+	r = pages < account->last_pages && pages < target_pages &&
+	                    account->nr_reasserts++ >= account->context->retry
+	            ? -EAGAIN
+	            : 0;
+	account->last_pages = pages;
+	return r;
+}
+
+/* Surplus pages of the whole machine: by so many a write to one node may overshoot. */
+static uint64_t surplus_pages(struct page_account *account)
+{
+	uint64_t pages;
+
+	return kernel_read_u64(account->context->kernel, &pages,
+	                       "/sys/kernel/mm/hugepages/hugepages-%llukB/surplus_hugepages",
+	                       (unsigned long long) (account->page_bytes / KIB)) == 0
+	               ? pages
+	               : 0;
+}
+
+/*
+ * Write an absolute number of pages and see what came of it. Before 6.8 the kernel counts surplus
+ * pages into a node's new target, so that it adds as many as there are (mm/hugetlb.c,
+ * set_max_huge_pages): what exceeds @target_pages for that reason goes back, other people's pages
+ * and those in use stay.
+ */
+static int write_step(struct page_account *account, uint64_t next_pages, uint64_t target_pages,
+                      uint64_t *ret_pages)
+{
+	uint64_t surplus = surplus_pages(account), pages, floor_pages;
+	struct hugepages_count count;
+	int r;
+
+	r = write_count(account, next_pages);
+	if (r < 0)
+		return r;
+	r = read_count(account, &count, &pages);
+	if (r < 0)
+		return r;
+	if (pages > target_pages && pages - next_pages <= surplus) {
+		floor_pages = bytes_max(target_pages, in_use_pages(&count));
+		if (floor_pages < pages) {
+			r = write_count(account, floor_pages);
+			if (r < 0)
+				return r;
+			r = read_count(account, &count, &pages);
+			if (r < 0)
+				return r;
+		}
+	}
+	*ret_pages = pages;
+	return 0;
+}
+
+/* Return: pages that may be taken now; 0 means Reserve= would be touched. */
+static uint64_t room_pages(struct page_account *account, uint64_t *ret_available_bytes)
+{
+	if (machine_read_available(account->context->kernel, account->node_id,
+	                           ret_available_bytes) < 0) {
+		/* A kernel that does not say cannot be asked; its own refusal is what is left. */
+		*ret_available_bytes = 0;
+		return UINT64_MAX;
+	}
+	return bytes_left(*ret_available_bytes, account->reserve_bytes) / account->page_bytes;
+}
+
+static int stop(struct page_account_result *result, enum share_reason reason)
+{
+	result->reason = reason;
+	return -EAGAIN;
+}
+
+/* The write brought less than there was before: not short, but set back by somebody else. */
+static int set_back(struct page_account *account, uint64_t from_pages, uint64_t to_pages,
+                    struct page_account_result *result)
+{
+	note_race(result, from_pages, to_pages);
+	account->last_pages = to_pages;
+	result->nr_pages = to_pages;
+	return account->nr_reasserts++ < account->context->retry ? 1 : stop(result, REASON_RACED);
+}
+
+static int grow(struct page_account *account, uint64_t target_pages,
+                struct page_account_result *result)
+{
+	uint64_t before, pages, step, room, available_bytes;
+	int r;
+
+	r = look(account, target_pages, result);
+	if (r == -EAGAIN)
+		return stop(result, REASON_RACED);
+	if (r < 0)
+		return r;
+	before = result->nr_pages;
+	if (before >= target_pages)
+		return 0;
+
+	room = room_pages(account, &available_bytes);
+	if (room == 0)
+		return stop(result, REASON_EXCEEDS_RESERVE);
+	step = bytes_min(bytes_max(STEP_BYTES / account->page_bytes, 1), target_pages - before);
+	step = bytes_min(step, room);
+
+	r = write_step(account, before + step, target_pages, &pages);
+	if (r < 0)
+		return r;
+	if (pages == before && !account->is_compacted) {
+		account->is_compacted = true;
+		if (hugepages_compact(account->context->kernel, account->node_id) == 0) {
+			r = write_step(account, before + step, target_pages, &pages);
+			if (r < 0)
+				return r;
+		}
+	}
+	if (pages < before)
+		return set_back(account, before + step, pages, result);
+	account->last_pages = pages;
+	result->nr_pages = pages;
+	if (pages >= target_pages)
+		return 0;
+	if (pages > before)
+		return 1;
+	return stop(result, bytes_mul(target_pages - pages, account->page_bytes) <= available_bytes
+	                            ? REASON_FRAGMENTED
+	                            : REASON_NO_MEMORY);
+}
+
+static enum share_reason error_reason(int error)
+{
+	switch (error) {
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return REASON_NOT_PERMITTED;
+	case -EINVAL: /* gigantic pages that this kernel makes at boot only */
+	case -ENOENT:
+	case -EOPNOTSUPP:
+		return REASON_UNSUPPORTED;
+	default:
+		return REASON_FAILED;
+	}
+}
+
+int page_account_grow(struct page_account *account, uint64_t target_pages,
+                      struct page_account_result *result)
+{
+	int r;
+
+	*result = (struct page_account_result){ 0 };
+	(void) pthread_mutex_lock(&account->lock);
+	result->nr_pages = account->last_pages;
+	r = grow(account, target_pages, result);
+	(void) pthread_mutex_unlock(&account->lock);
+	if (r < 0 && r != -EAGAIN) {
+		result->error = r;
+		result->reason = error_reason(r);
+	}
+	return r;
+}
+
+int page_account_check(struct page_account *account, uint64_t target_pages,
+                       struct page_account_result *result)
+{
+	int r;
+
+	*result = (struct page_account_result){ 0 };
+	(void) pthread_mutex_lock(&account->lock);
+	result->nr_pages = account->last_pages;
+	r = look(account, target_pages, result);
+	(void) pthread_mutex_unlock(&account->lock);
+	if (r == -EAGAIN)
+		return stop(result, REASON_RACED);
+	if (r < 0) {
+		result->error = r;
+		result->reason = error_reason(r);
+		return r;
+	}
+	return result->was_raced && result->raced_to < result->raced_from &&
+	       result->nr_pages < target_pages;
+}
+
+static int shrink(struct page_account *account, uint64_t target_pages, uint64_t *ret_pages)
+{
+	struct hugepages_count count;
+	uint64_t pages, floor_pages;
+	int r;
+
+	r = read_count(account, &count, &pages);
+	if (r < 0)
+		return r;
+	if (!account->is_known) {
+		account->is_known = true;
+		account->base_pages = pages;
+	}
+	floor_pages = bytes_max(target_pages, in_use_pages(&count));
+	if (!account->may_shrink)
+		floor_pages = bytes_max(floor_pages, account->base_pages);
+	if (pages > floor_pages) {
+		r = write_count(account, floor_pages);
+		if (r < 0)
+			return r;
+		r = read_count(account, &count, &pages);
+		if (r < 0)
+			return r;
+	}
+	account->last_pages = pages;
+	*ret_pages = pages;
+	return 0;
+}
+
+int page_account_shrink(struct page_account *account, uint64_t target_pages, uint64_t *ret_pages)
+{
+	int r;
+
+	(void) pthread_mutex_lock(&account->lock);
+	r = shrink(account, target_pages, ret_pages);
+	(void) pthread_mutex_unlock(&account->lock);
+	return r;
+}
+
+int page_account_give_back(struct page_account *account, uint64_t nr_pages)
+{
+	uint64_t left_pages;
+	int r = 0;
+
+	(void) pthread_mutex_lock(&account->lock);
+	/*
+	 * Never further down than by what is given up: a pool above its target holds what others
+	 * have put there in the meantime.
+	 */
+	if (account->is_known && nr_pages > 0)
+		r = shrink(
+			account,
+			bytes_max(wanted_pages(account), bytes_left(account->last_pages, nr_pages)),
+			&left_pages);
+	(void) pthread_mutex_unlock(&account->lock);
+	return r;
+}
