@@ -37,3 +37,11 @@ static inline void cursor_close(struct cursor *cursor)
 {
 	atomic_store_explicit(&cursor->next, UINT64_MAX / 2, memory_order_release);
 }
+
+/* How many chunks nobody has taken yet. Others may take them while the caller reads the answer. */
+static inline uint64_t cursor_left(const struct cursor *cursor)
+{
+	uint64_t next = atomic_load_explicit(&cursor->next, memory_order_acquire);
+
+	return next < cursor->nr_chunks ? cursor->nr_chunks - next : 0;
+}

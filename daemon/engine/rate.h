@@ -26,5 +26,6 @@ void rate_sample(struct rate *rate, uint64_t now_usec, uint64_t bytes);
 /* B/s over the samples held (about the last 4 s at 4 Hz); 0 with fewer than two. */
 uint64_t rate_bytes_per_second(const struct rate *rate);
 
-/* µs until @left_bytes are done at that rate; UINT64_MAX when nothing moves; 0 when nothing is left. */
+/* µs until @left_bytes are done at that rate; UINT64_MAX when nothing moves; 0 when nothing is
+ * left. */
 uint64_t rate_left_usec(const struct rate *rate, uint64_t left_bytes);

@@ -15,9 +15,9 @@ enum share_state {
 	SHARE_WAITING,
 	SHARE_EARLY,
 	SHARE_DEFERRED,
-	SHARE_READY,     /* everything declared is in service */
-	SHARE_DEGRADED,  /* less, but at least the minimum */
-	SHARE_FAILED,    /* less than the minimum */
+	SHARE_READY,    /* everything declared is in service */
+	SHARE_DEGRADED, /* less, but at least the minimum */
+	SHARE_FAILED,   /* less than the minimum */
 	SHARE_CANCELLED,
 };
 
@@ -33,6 +33,9 @@ bool share_state_is_settled(enum share_state state);
  */
 enum share_state share_state_worse(enum share_state a, enum share_state b);
 
-/* What a share that ended with @done_bytes of @declared_bytes has become. */
+/*
+ * What a share that ended with @done_bytes of @declared_bytes has become. With everything in
+ * service it is ready, even if it was cancelled after the last byte.
+ */
 enum share_state share_state_outcome(uint64_t declared_bytes, uint64_t minimum_bytes,
                                      uint64_t done_bytes, bool is_cancelled);

@@ -38,9 +38,9 @@ typedef void (*worker_bell_fn)(void *arg);
 
 struct worker_setup {
 	unsigned node_id;
-	const struct idset *cpus;     /* where its threads run; borrowed for the call (copied) */
-	unsigned nr_threads;          /* worker included, at least 1 */
-	uint64_t backoff_usec;        /* before the second round of a short part; doubles, up to 30 s */
+	const struct idset *cpus; /* where its threads run; borrowed for the call (copied) */
+	unsigned nr_threads;      /* worker included, at least 1 */
+	uint64_t backoff_usec;    /* before the second round of a short part; doubles, up to 30 s */
 	worker_bell_fn bell;
 	void *arg;
 };
@@ -83,8 +83,8 @@ void run_cancel(struct run *run);
 int run_retry(struct run *run);
 
 /*
- * Have the worker give back what exceeds @keep_bytes; @declared_bytes and @minimum_bytes are the new
- * goal by which it settles again. Needs worker_start(). Return: 0; -EBUSY it is not settled.
+ * Have the worker give back what exceeds @keep_bytes; @declared_bytes and @minimum_bytes are the
+ * new goal by which it settles again. Needs worker_start(). Return: 0; -EBUSY it is not settled.
  */
 int run_shrink(struct run *run, uint64_t keep_bytes, uint64_t declared_bytes,
                uint64_t minimum_bytes);
@@ -97,13 +97,15 @@ void run_drop(struct run *run);
 
 enum stage_state { STAGE_WAITING, STAGE_RUNNING, STAGE_SETTLED };
 
+/* Of the last time that the stage was queued: run_retry() begins anew. */
 struct stage_status {
 	enum stage_state state;
-	uint64_t started_usec;  /* monotonic; 0 not yet */
-	uint64_t finished_usec; /* monotonic; 0 not yet */
+	uint64_t started_usec;  /* monotonic; 0 not yet, or settled without any work */
+	uint64_t finished_usec; /* monotonic; 0 not yet, or settled without any work */
 	uint64_t done_bytes;    /* of the share, by this stage */
 	unsigned nr_threads;    /* that took at least one chunk or step */
 	uint64_t cpu_usec;      /* CPU time of all its threads in this stage */
+	int error;              /* the first -errno that a step or chunk of it returned; 0 none */
 };
 
 struct run_status {
@@ -117,13 +119,13 @@ struct run_status {
 void run_read(const struct run *run, struct run_status *ret);
 
 struct worker_status {
-	bool is_running;  /* threads exist */
+	bool is_running; /* threads exist */
 	bool is_paused;
-	unsigned nr_threads; /* alive, the worker included; 0 when not running */
+	unsigned nr_threads;       /* alive, the worker included; 0 when not running */
 	const struct run *current; /* what it works on; NULL for nothing. Compare only */
 	enum stage current_stage;
-	uint64_t moves;   /* chunks and steps done since worker_new(); never falls. A stall is when it
-	                     does not move */
+	uint64_t moves; /* chunks and steps done since worker_new(); never falls. A stall is when it
+	                   does not move */
 };
 
 void worker_read(const struct worker *worker, struct worker_status *ret);

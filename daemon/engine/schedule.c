@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <string.h>
+
+#include "schedule.h"
+
+void job_queue(struct job *job)
+{
+	struct worker *worker = job->run->worker;
+
+	job->phase = job->part->want_bytes == 0 ? JOB_SETTLED : JOB_QUEUED;
+	job->started_usec = 0;
+	job->finished_usec = 0;
+	job->not_before_usec = 0;
+	job->backoff_usec = worker->backoff_usec;
+	cursor_set(&job->cursor, 0);
+	atomic_store_explicit(&job->cpu_nsec, 0, memory_order_relaxed);
+	atomic_store_explicit(&job->nr_workers, 0, memory_order_relaxed);
+	atomic_store_explicit(&job->error, 0, memory_order_relaxed);
+	memset(job->has_worked, 0, worker->nr_threads * sizeof(*job->has_worked));
+}
+
+void job_settle(struct job *job, uint64_t now_usec)
+{
+	job->phase = JOB_SETTLED;
+	job->not_before_usec = 0;
+	if (job->started_usec != 0)
+		job->finished_usec = now_usec;
+}
+
+bool run_is_settled(const struct run *run)
+{
+	if (run->is_shrinking)
+		return false;
+	for (unsigned i = 0; i < NR_STAGES; i++) {
+		if (run->jobs[i].phase != JOB_SETTLED)
+			return false;
+	}
+	return true;
+}
+
+void run_withdraw(struct run *run)
+{
+	struct job *current = run->worker->current;
+
+	if (run_is_settled(run))
+		return;
+
+	run->is_cancelled = true;
+	for (unsigned i = 0; i < NR_STAGES; i++) {
+		if (run->jobs[i].phase == JOB_QUEUED)
+			job_settle(&run->jobs[i], 0);
+	}
+	/* A shrink has no middle: the worker is in it and ends it, or it was not begun. */
+	if (run->is_shrinking && !(current && current->run == run))
+		run->is_shrinking = false;
+}
+
+bool schedule_has_work(const struct worker *worker)
+{
+	const struct run *run;
+
+	TAILQ_FOREACH(run, &worker->runs, link)
+	{
+		if (!run_is_settled(run))
+			return true;
+	}
+	return false;
+}
+
+/* Return: where @job stands in the queue, back-off aside; RANK_END: it has no place in it. */
+static enum rank job_rank(const struct job *job)
+{
+	const struct run *run = job->run;
+	bool is_begun = job->phase != JOB_QUEUED && job->not_before_usec == 0;
+
+	if (job->phase == JOB_SETTLED)
+		return RANK_END;
+	if (run->is_cancelled)
+		return RANK_CANCELLED;
+	if (job->part->stage == STAGE_EARLY)
+		return is_begun ? RANK_EARLY_BEGUN : RANK_EARLY;
+
+	/* A share's parts run one after the other, whatever holds up the first. */
+	if (run->jobs[STAGE_EARLY].phase != JOB_SETTLED)
+		return RANK_END;
+	return is_begun ? RANK_DEFERRED_BEGUN : RANK_DEFERRED;
+}
+
+bool schedule_pick(const struct worker *worker, enum rank limit, uint64_t now_usec,
+                   struct pick *ret, uint64_t *ret_due_usec)
+{
+	struct pick best = { 0 };
+	enum rank best_rank = limit;
+	uint64_t due_usec = UINT64_MAX;
+	struct run *run;
+
+	TAILQ_FOREACH(run, &worker->runs, link)
+	{
+		if (run->is_shrinking && RANK_SHRINK < best_rank) {
+			best = (struct pick){ .run = run };
+			best_rank = RANK_SHRINK;
+		}
+		for (unsigned i = 0; i < NR_STAGES; i++) {
+			struct job *job = &run->jobs[i];
+			enum rank rank = job_rank(job);
+
+			if (rank >= limit)
+				continue;
+			if (rank != RANK_CANCELLED && job->not_before_usec > now_usec) {
+				if (job->not_before_usec < due_usec)
+					due_usec = job->not_before_usec;
+			} else if (rank < best_rank) {
+				best = (struct pick){ .run = run, .job = job };
+				best_rank = rank;
+			}
+		}
+	}
+
+	*ret_due_usec = due_usec;
+	if (!best.run)
+		return false;
+	*ret = best;
+	return true;
+}
+
+enum rank schedule_overtake_limit(const struct job *job)
+{
+	return job->part->stage == STAGE_EARLY ? RANK_SHRINK : RANK_DEFERRED_BEGUN;
+}
+
+uint64_t schedule_backoff_next(uint64_t backoff_usec)
+{
+	return backoff_usec < BACKOFF_MAX_USEC / 2 ? backoff_usec * 2 : BACKOFF_MAX_USEC;
+}

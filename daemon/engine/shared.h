@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * shared.h - what the threads of a worker share, and by which rule
+ *
+ * Layer: engine, internal to it. Threads: as listed here, and nowhere else:
+ *
+ *   written          read             variable                           rule
+ *   ---------------  ---------------  ---------------------------------  -----------------------
+ *   main             all              worker: node_id, nr_threads, cpus,  constant from
+ *                                     backoff_usec, bell, arg             worker_new() on
+ *   main             all              run: worker, share; job: part, run, constant from
+ *                                     has_worked (the pointer)            worker_add() on
+ *   main, worker     main, worker     worker: runs (the list and links),  worker.lock
+ *                                     threads
+ *   main             main, worker     worker: is_paused, is_cancelled;    worker.lock
+ *                                     run: is_cancelled, keep_bytes,
+ *                                     declared_bytes, minimum_bytes
+ *   main, worker     main, worker     run: is_shrinking; job: phase,      worker.lock; the worker
+ *                                     started_usec, finished_usec,        reads phase and backoff
+ *                                     not_before_usec, backoff_usec       of its job without it:
+ *                                                                         nobody else writes them
+ *   worker           main, worker     worker: current                     worker.lock
+ *   worker, crew     main, worker     worker: nr_alive                    worker.lock
+ *   worker           worker, crew     worker: round, round_nr,            worker.lock
+ *                                     is_crew_ending
+ *   worker, crew     worker           worker: nr_in_round                 worker.lock
+ *   main, worker     worker, crew     worker: has_attention               atomic, relaxed: a hint;
+ *                                                                         what it hints at is
+ *                                                                         read under worker.lock
+ *   worker, crew     worker, crew     job: cursor.next                    atomic, see cursor.h
+ *   worker           worker, crew     job: cursor.nr_chunks, part (all    written while no round
+ *                                     members but constants)              is open; opening one
+ *                                                                         takes worker.lock
+ *   worker, crew     main, worker     job: error                          atomic, relaxed, from 0
+ *                                                                         to the first error
+ *   worker, crew     main             job: cpu_nsec, nr_workers           atomic, relaxed sums
+ *   worker, crew     the same thread  job: has_worked[own index]          a byte for each thread
+ *   worker, crew     main             member: moves, chunks               atomic, relaxed; one
+ *                                                                         writer, own cache line
+ *
+ * Two more rules. Whoever settles a job does so under worker.lock after its last round was left
+ * by all, so who sees it settled sees all of the above final. And main alone writes to a job or
+ * run that is settled (run_retry(), run_shrink(), run_drop()).
+ *
+ * Operations of kinds and the bell are called without worker.lock.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "../machine/binding.h"
+#include "cursor.h"
+#include "worker.h"
+
+#define CACHE_LINE_BYTES 64
+#define BACKOFF_MAX_USEC UINT64_C(30000000)
+
+/* Where the way of a part through its kind's operations goes on. */
+enum job_phase {
+	JOB_QUEUED, /* its kind was not called yet */
+	JOB_PREPARING,
+	JOB_CHUNKS,
+	JOB_FINISHING,
+	JOB_SETTLED,
+};
+
+/* A part in the hands of a worker. */
+struct job {
+	struct part *part;
+	struct run *run;
+
+	enum job_phase phase;
+	uint64_t started_usec;
+	uint64_t finished_usec;
+	uint64_t not_before_usec; /* end of its back-off; 0: in none */
+	uint64_t backoff_usec;    /* the next one */
+
+	/* Written once a chunk by all: on a line of their own, away from what is only read. */
+	alignas(CACHE_LINE_BYTES) struct cursor cursor;
+	_Atomic uint64_t cpu_nsec;
+	_Atomic unsigned nr_workers; /* threads that took a step or chunk */
+	_Atomic int error;
+	bool *has_worked; /* by index of member */
+};
+
+struct run {
+	TAILQ_ENTRY(run) link;
+	struct worker *worker;
+	struct share *share;
+	uint64_t declared_bytes;
+	uint64_t minimum_bytes;
+	bool is_cancelled;
+	bool is_shrinking; /* asked for, until it was done */
+	uint64_t keep_bytes;
+	struct job jobs[NR_STAGES];
+	bool has_worked[]; /* NR_STAGES rows of worker.nr_threads */
+};
+
+/* One thread; the first is the worker itself. */
+struct member {
+	alignas(CACHE_LINE_BYTES) _Atomic uint64_t moves; /* since worker_new() */
+	_Atomic uint64_t chunks;                          /* since the threads were started */
+
+	/* Its own, and its creator's before it runs and after it has ended. */
+	struct worker *worker;
+	unsigned index;
+	enum binding_priority priority;
+	pthread_t thread;
+};
+
+enum worker_threads {
+	THREADS_NONE,
+	THREADS_RUNNING,
+	THREADS_ENDING, /* they will not look at the queue any more */
+};
+
+struct worker {
+	unsigned node_id;
+	unsigned nr_threads;
+	struct idset cpus;
+	uint64_t backoff_usec;
+	worker_bell_fn bell;
+	void *arg;
+
+	bool is_joinable; /* main only: members[0].thread is to be joined */
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake;      /* for the worker: the queue or a wish of main's has changed */
+	pthread_cond_t crew_wake; /* for the crew: a round is open, or the end */
+	pthread_cond_t crew_left; /* for the worker: somebody has come up, or left the round */
+
+	TAILQ_HEAD(, run) runs; /* in the order in which they were added */
+	enum worker_threads threads;
+	bool is_paused;
+	bool is_cancelled;
+	struct job *current; /* what the worker works on; for a shrink the deferred job */
+
+	unsigned nr_alive;
+	struct job *round; /* whose chunks are to be taken now, or NULL */
+	uint64_t round_nr;
+	unsigned nr_in_round; /* of the crew, without the worker */
+	bool is_crew_ending;
+
+	atomic_bool has_attention; /* leave the round after the chunk at hand, and look */
+
+	uint64_t overtake_usec; /* worker thread only: when a job that goes in front becomes due */
+
+	struct member *members; /* nr_threads */
+};
+
+/* Reading, too, takes the lock; it is no part of what a const worker promises. */
+static inline void worker_lock(const struct worker *worker)
+{
+	(void) pthread_mutex_lock((pthread_mutex_t *) &worker->lock);
+}
+
+static inline void worker_unlock(const struct worker *worker)
+{
+	(void) pthread_mutex_unlock((pthread_mutex_t *) &worker->lock);
+}
+
+/* With the lock: have the worker look at what has changed, after the chunks at hand. */
+static inline void worker_wake(struct worker *worker)
+{
+	atomic_store_explicit(&worker->has_attention, true, memory_order_relaxed);
+	(void) pthread_cond_signal(&worker->wake);
+}
+
+static inline bool worker_has_attention(const struct worker *worker)
+{
+	return atomic_load_explicit(&worker->has_attention, memory_order_relaxed);
+}
+
+/* Only the thread of @member. */
+static inline void member_count(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+	                      memory_order_relaxed);
+}
+
+/* crew.c: the threads beside the worker, and the rounds in which all take chunks. */
+
+/* Name the calling thread init-nodeN, or init-nodeN.K for the crew. */
+void member_set_name(const struct member *member);
+
+/* Early jobs run at normal priority, deferred ones in the background. The calling thread's. */
+void member_set_priority(struct member *member, enum stage stage);
+
+/* CPU time of the calling thread, for job_account(). */
+uint64_t thread_cpu_nsec(void);
+
+/* The calling thread has spent what CPU time it used since @before_nsec on @job. */
+void job_account(struct job *job, const struct member *member, uint64_t before_nsec);
+
+/* Keep the first error of a job. */
+void job_keep_error(struct job *job, int error);
+
+/*
+ * Start the crew; as many as can be had, from none to nr_threads - 1. Blocks until each has come
+ * up. Return: their number. crew_close() ends and joins them.
+ */
+unsigned crew_open(struct worker *worker);
+void crew_close(struct worker *worker, unsigned nr_crew);
+
+/* Take chunks of @job with the crew until none is left or has_attention; all have left it then. */
+void crew_run_round(struct worker *worker, struct job *job);
+
+/* turn.c: the worker's thread. @arg is its struct member. */
+void *worker_thread_main(void *arg);

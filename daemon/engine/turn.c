@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The worker's thread: picks a part, goes with it through its kind's operations, picks again. */
+#include <errno.h>
+#include <time.h>
+
+#include "../base/clock.h"
+#include "schedule.h"
+
+enum verdict {
+	GO_ON,
+	MAKE_WAY, /* somebody else goes first; the part stays as it is */
+	GIVE_UP,  /* cancelled */
+};
+
+static void wait_until(struct worker *worker, uint64_t due_usec)
+{
+	struct timespec due = {
+		.tv_sec = (time_t) (due_usec / 1000000),
+		.tv_nsec = (long) (due_usec % 1000000) * 1000,
+	};
+
+	if (due_usec == UINT64_MAX)
+		(void) pthread_cond_wait(&worker->wake, &worker->lock);
+	else
+		(void) pthread_cond_timedwait(&worker->wake, &worker->lock, &due);
+}
+
+/*
+ * Between two steps or chunks of @job: holds while paused, and says how to go on. Takes the lock
+ * only when somebody asked for attention or the clock did.
+ */
+static enum verdict look_up(struct worker *worker, struct job *job)
+{
+	enum rank limit = schedule_overtake_limit(job);
+	enum verdict verdict = GO_ON;
+	struct pick other;
+
+	if (!worker_has_attention(worker) && clock_monotonic_usec() < worker->overtake_usec)
+		return GO_ON;
+
+	worker_lock(worker);
+	for (;;) {
+		if (job->run->is_cancelled) {
+			verdict = GIVE_UP;
+			break;
+		}
+		/* While paused nothing overtakes but what has to give back. */
+		if (schedule_pick(worker, worker->is_paused ? RANK_SHRINK : limit,
+		                  clock_monotonic_usec(), &other, &worker->overtake_usec)) {
+			verdict = MAKE_WAY;
+			break;
+		}
+		if (!worker->is_paused)
+			break;
+		(void) pthread_cond_wait(&worker->wake, &worker->lock);
+	}
+	atomic_store_explicit(&worker->has_attention, false, memory_order_relaxed);
+	worker_unlock(worker);
+	return verdict;
+}
+
+static void enter_phase(struct worker *worker, struct job *job, enum job_phase phase)
+{
+	worker_lock(worker);
+	job->phase = phase;
+	worker_unlock(worker);
+}
+
+static void step_prepare(struct worker *worker, struct job *job)
+{
+	struct member *member = &worker->members[0];
+	uint64_t before_nsec = thread_cpu_nsec();
+	int r = job->part->share->ops->prepare(job->part);
+
+	if (r < 0) {
+		job_keep_error(job, r);
+		enter_phase(worker, job, JOB_FINISHING);
+	} else if (r == 0) {
+		cursor_set(&job->cursor, job->part->nr_chunks);
+		enter_phase(worker, job, job->part->nr_chunks > 0 ? JOB_CHUNKS : JOB_FINISHING);
+	}
+	job_account(job, member, before_nsec);
+	member_count(&member->moves);
+	worker->bell(worker->arg);
+}
+
+static void step_chunks(struct worker *worker, struct job *job)
+{
+	crew_run_round(worker, job);
+	if (cursor_left(&job->cursor) == 0)
+		enter_phase(worker, job, JOB_FINISHING);
+}
+
+/* Return: true when the worker is done with @job for now. */
+static bool step_finish(struct worker *worker, struct job *job, bool is_cancelled)
+{
+	uint64_t before_nsec = thread_cpu_nsec();
+	int r = job->part->share->ops->finish(job->part, is_cancelled);
+	bool is_again = !is_cancelled && (r == 1 || r == -EAGAIN);
+	uint64_t now_usec = clock_monotonic_usec();
+
+	job_account(job, &worker->members[0], before_nsec);
+
+	worker_lock(worker);
+	if (!is_again) {
+		job_settle(job, now_usec);
+	} else {
+		job->phase = JOB_PREPARING;
+		if (r == -EAGAIN) {
+			job->not_before_usec = now_usec + job->backoff_usec;
+			job->backoff_usec = schedule_backoff_next(job->backoff_usec);
+		}
+	}
+	/* Not before the last look at the job: then main may drop the run. */
+	if (r != 1 || !is_again)
+		worker->current = NULL;
+	worker_unlock(worker);
+	return r != 1 || !is_again;
+}
+
+static void turn_of_job(struct worker *worker, struct job *job)
+{
+	bool is_done = false;
+
+	member_set_priority(&worker->members[0], job->part->stage);
+	while (!is_done) {
+		switch (look_up(worker, job)) {
+		case MAKE_WAY:
+			return;
+		case GIVE_UP:
+			is_done = step_finish(worker, job, true);
+			break;
+		case GO_ON:
+			if (job->phase == JOB_PREPARING)
+				step_prepare(worker, job);
+			else if (job->phase == JOB_CHUNKS)
+				step_chunks(worker, job);
+			else
+				is_done = step_finish(worker, job, false);
+			break;
+		}
+	}
+	worker->bell(worker->arg);
+}
+
+static void turn_of_shrink(struct worker *worker, struct run *run)
+{
+	struct job *job = &run->jobs[STAGE_DEFERRED];
+	uint64_t before_nsec = thread_cpu_nsec();
+	int r = run->share->ops->share_shrink(run->share, run->keep_bytes);
+
+	if (r < 0)
+		job_keep_error(job, r);
+	job_account(job, &worker->members[0], before_nsec);
+	member_count(&worker->members[0].moves);
+
+	worker_lock(worker);
+	run->is_shrinking = false;
+	worker->current = NULL;
+	worker_unlock(worker);
+	worker->bell(worker->arg);
+}
+
+/* Wait for what may run. Return: false when nothing is left, and that no thread will look again. */
+static bool wait_for_pick(struct worker *worker, struct pick *ret)
+{
+	uint64_t due_usec;
+	bool has_work;
+
+	worker_lock(worker);
+	worker->current = NULL;
+	while ((has_work = schedule_has_work(worker))) {
+		enum rank limit = worker->is_paused ? RANK_SHRINK : RANK_END;
+		uint64_t now_usec = clock_monotonic_usec();
+
+		if (schedule_pick(worker, limit, now_usec, ret, &due_usec)) {
+			worker->current = ret->job ? ret->job : &ret->run->jobs[STAGE_DEFERRED];
+			if (ret->job) {
+				if (ret->job->phase == JOB_QUEUED) {
+					ret->job->phase = JOB_PREPARING;
+					ret->job->started_usec = now_usec;
+				}
+				ret->job->not_before_usec = 0;
+			}
+			/* Have the first look go through all that may have changed by now. */
+			atomic_store_explicit(&worker->has_attention, true, memory_order_relaxed);
+			break;
+		}
+		wait_until(worker, due_usec);
+	}
+	if (!has_work)
+		worker->threads = THREADS_ENDING;
+	worker_unlock(worker);
+	return has_work;
+}
+
+void *worker_thread_main(void *arg)
+{
+	struct member *member = arg;
+	struct worker *worker = member->worker;
+	struct pick pick;
+	unsigned nr_crew;
+
+	member_set_name(member);
+	/* Its CPUs may be offline by now: then anywhere is better than not at all. */
+	(void) binding_run_on(&worker->cpus);
+
+	worker_lock(worker);
+	worker->nr_alive = 1;
+	worker_unlock(worker);
+	nr_crew = crew_open(worker);
+
+	while (wait_for_pick(worker, &pick)) {
+		worker->bell(worker->arg);
+		if (pick.job)
+			turn_of_job(worker, pick.job);
+		else
+			turn_of_shrink(worker, pick.run);
+	}
+
+	crew_close(worker, nr_crew);
+	worker_lock(worker);
+	worker->nr_alive = 0;
+	worker->threads = THREADS_NONE;
+	worker_unlock(worker);
+	worker->bell(worker->arg);
+	return NULL;
+}
