@@ -203,13 +203,12 @@ void tree_set_hugepages(struct tree *tree, unsigned node_id, uint64_t page_bytes
 	write_hugepages(tree, directory, page_bytes, nr_pages);
 }
 
-static int open_directory(const struct tree *tree, const char *format, unsigned id)
+static int open_directory(const struct tree *tree, const char *directory)
 {
 	char path[PATH_BYTES];
-	int length = snprintf(path, sizeof(path), "%s", tree->root);
 	int fd;
 
-	snprintf(path + length, sizeof(path) - (size_t) length, format, id);
+	snprintf(path, sizeof(path), "%s%s", tree->root, directory);
 	fd = open(path, O_DIRECTORY | O_PATH | O_CLOEXEC);
 	ck_assert_msg(fd >= 0, "cannot open %s: %s", path, strerror(errno));
 	return fd;
@@ -220,11 +219,14 @@ static void link_blocks(struct tree *tree, const struct tree_node *node)
 {
 	uint64_t nr_blocks = node->memory_bytes / tree->machine.block_bytes;
 	uint64_t nr_hole = node->spanned_bytes / tree->machine.block_bytes - nr_blocks;
-	scoped(fd_closep) int node_fd = open_directory(tree, NODES_DIR "/node%u", node->node_id);
-	scoped(fd_closep) int memory_fd = open_directory(tree, BLOCKS_DIR, 0);
+	char node_directory[64];
+	scoped(fd_closep) int memory_fd = open_directory(tree, BLOCKS_DIR);
+	scoped(fd_closep) int node_fd = -1;
 	char name[32];
 	char target[64];
 
+	snprintf(node_directory, sizeof(node_directory), NODES_DIR "/node%u", node->node_id);
+	node_fd = open_directory(tree, node_directory);
 	for (uint64_t i = 0; i < nr_blocks; i++) {
 		uint64_t block = node->first_block + i + (i < nr_blocks / 2 ? 0 : nr_hole);
 
