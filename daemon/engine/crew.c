@@ -153,10 +153,17 @@ unsigned crew_open(struct worker *worker)
 {
 	unsigned nr_crew = 0;
 
-	/* CPUs, blocked signals and the node of the stacks are inherited from the worker. */
+	worker_lock(worker);
+	worker->nr_alive = 1;
+	worker_unlock(worker);
+	for (unsigned i = 0; i < worker->nr_threads; i++)
+		atomic_store_explicit(&worker->members[i].chunks, 0, memory_order_relaxed);
+
+	/* CPUs, priority and blocked signals are inherited from the worker. */
 	for (unsigned i = 1; i < worker->nr_threads; i++) {
 		struct member *member = &worker->members[i];
 
+		member->priority = worker->members[0].priority;
 		if (pthread_create(&member->thread, NULL, crew_thread_main, member) != 0)
 			break;
 		nr_crew++;

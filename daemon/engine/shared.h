@@ -11,7 +11,7 @@
  *   main             all              run: worker, share; job: part, run, constant from
  *                                     has_worked (the pointer)            worker_add() on
  *   main, worker     main, worker     worker: runs (the list and links),  worker.lock
- *                                     threads
+ *                                     is_running
  *   main             main, worker     worker: is_paused, is_cancelled;    worker.lock
  *                                     run: is_cancelled, keep_bytes,
  *                                     declared_bytes, minimum_bytes
@@ -113,12 +113,6 @@ struct member {
 	pthread_t thread;
 };
 
-enum worker_threads {
-	THREADS_NONE,
-	THREADS_RUNNING,
-	THREADS_ENDING, /* they will not look at the queue any more */
-};
-
 struct worker {
 	unsigned node_id;
 	unsigned nr_threads;
@@ -135,7 +129,7 @@ struct worker {
 	pthread_cond_t crew_left; /* for the worker: somebody has come up, or left the round */
 
 	TAILQ_HEAD(, run) runs; /* in the order in which they were added */
-	enum worker_threads threads;
+	bool is_running;        /* a thread exists, and will see what is queued before it ends */
 	bool is_paused;
 	bool is_cancelled;
 	struct job *current; /* what the worker works on; for a shrink the deferred job */

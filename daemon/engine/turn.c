@@ -161,7 +161,7 @@ static void turn_of_shrink(struct worker *worker, struct run *run)
 	worker->bell(worker->arg);
 }
 
-/* Wait for what may run. Return: false when nothing is left, and that no thread will look again. */
+/* Wait for what may run. Return: false when nothing is left. */
 static bool wait_for_pick(struct worker *worker, struct pick *ret)
 {
 	uint64_t due_usec;
@@ -188,10 +188,23 @@ static bool wait_for_pick(struct worker *worker, struct pick *ret)
 		}
 		wait_until(worker, due_usec);
 	}
-	if (!has_work)
-		worker->threads = THREADS_ENDING;
 	worker_unlock(worker);
 	return has_work;
+}
+
+/* Return: true, and this thread will not look at the queue again; false there is new work. */
+static bool may_end(struct worker *worker)
+{
+	bool is_end;
+
+	worker_lock(worker);
+	is_end = !schedule_has_work(worker);
+	if (is_end) {
+		worker->nr_alive = 0;
+		worker->is_running = false;
+	}
+	worker_unlock(worker);
+	return is_end;
 }
 
 void *worker_thread_main(void *arg)
@@ -199,30 +212,24 @@ void *worker_thread_main(void *arg)
 	struct member *member = arg;
 	struct worker *worker = member->worker;
 	struct pick pick;
-	unsigned nr_crew;
 
 	member_set_name(member);
 	/* Its CPUs may be offline by now: then anywhere is better than not at all. */
 	(void) binding_run_on(&worker->cpus);
 
-	worker_lock(worker);
-	worker->nr_alive = 1;
-	worker_unlock(worker);
-	nr_crew = crew_open(worker);
+	do {
+		unsigned nr_crew = crew_open(worker);
 
-	while (wait_for_pick(worker, &pick)) {
-		worker->bell(worker->arg);
-		if (pick.job)
-			turn_of_job(worker, pick.job);
-		else
-			turn_of_shrink(worker, pick.run);
-	}
+		while (wait_for_pick(worker, &pick)) {
+			worker->bell(worker->arg);
+			if (pick.job)
+				turn_of_job(worker, pick.job);
+			else
+				turn_of_shrink(worker, pick.run);
+		}
+		crew_close(worker, nr_crew);
+	} while (!may_end(worker));
 
-	crew_close(worker, nr_crew);
-	worker_lock(worker);
-	worker->nr_alive = 0;
-	worker->threads = THREADS_NONE;
-	worker_unlock(worker);
 	worker->bell(worker->arg);
 	return NULL;
 }

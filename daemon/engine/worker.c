@@ -148,26 +148,20 @@ int worker_start(struct worker *worker)
 	int r;
 
 	worker_lock(worker);
-	is_needed = schedule_has_work(worker) && worker->threads != THREADS_RUNNING;
+	is_needed = schedule_has_work(worker) && !worker->is_running;
+	if (is_needed)
+		worker->is_running = true;
 	worker_unlock(worker);
 	if (!is_needed)
 		return 0;
 
-	/* Those that are ending have nothing left to do, so this takes no time worth the name. */
+	/* The former thread, if any, has done all but return. */
 	worker_join(worker);
-
-	for (unsigned i = 0; i < worker->nr_threads; i++) {
-		atomic_store_explicit(&worker->members[i].chunks, 0, memory_order_relaxed);
-		worker->members[i].priority = BINDING_NORMAL;
-	}
-	worker_lock(worker);
-	worker->threads = THREADS_RUNNING;
-	worker_unlock(worker);
-
+	worker->members[0].priority = BINDING_NORMAL;
 	r = create_with_signals_blocked(&worker->members[0]);
 	if (r < 0) {
 		worker_lock(worker);
-		worker->threads = THREADS_NONE;
+		worker->is_running = false;
 		worker_unlock(worker);
 		return r;
 	}
@@ -208,7 +202,7 @@ void worker_read(const struct worker *worker, struct worker_status *ret)
 	struct worker_status status = { 0 };
 
 	worker_lock(worker);
-	status.is_running = worker->threads != THREADS_NONE;
+	status.is_running = worker->is_running;
 	status.is_paused = worker->is_paused;
 	status.nr_threads = worker->nr_alive;
 	if (worker->current) {
