@@ -46,7 +46,7 @@ uint64_t amount_bytes(struct amount amount, uint64_t whole_bytes, uint64_t page_
  * Print @bytes for people: "512 MiB", "1.5 TiB", "4 KiB", at most one decimal, into @buffer of
  * at least SIZE_TEXT_MAX bytes. Return: @buffer.
  */
-#define SIZE_TEXT_MAX 24
+#define SIZE_TEXT_MAX 48
 const char *size_text(uint64_t bytes, char *buffer);
 
 /* Print @usec for people: "850 ms", "3.4 s", "2 min 10 s". Return: @buffer, SIZE_TEXT_MAX bytes. */
