@@ -102,8 +102,8 @@ static int load_pool(struct load *load, const char *name, const char *path)
 		return -ENOMEM;
 	}
 	r = sources_add_file(&sources, path, &load->notes);
-	if (r < 0 || sources.is_masked)
-		return r;
+	if (r < 0 || !sources.nr)
+		return r; /* masked, or cannot be used, which is noted */
 	if (config->nr_pools >= CONFIG_POOLS_MAX) {
 		notes_refuse(&load->notes, (struct position){ .path = path },
 		             "is not used: there are %d pools without it, the most there may be",

@@ -62,9 +62,11 @@ static struct span skip_blanks(struct span span)
 	return span;
 }
 
-/* Up to the blank in front of a comment. */
+/* Up to the blank in front of a comment; nothing is left of a line of comment. */
 static struct span cut_comment(struct span span)
 {
+	if (span.text_bytes && is_comment_sign(*span.text))
+		return (struct span){ span.text, 0 };
 	for (size_t i = 1; i < span.text_bytes; i++)
 		if (is_comment_sign(span.text[i]) && is_blank(span.text[i - 1]))
 			return (struct span){ span.text, i - 1 };

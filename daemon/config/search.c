@@ -72,19 +72,30 @@ static bool is_hidden_or_backup(const char *name)
 	return name[0] == '.' || name[strlen(name) - 1] == '~';
 }
 
-static int add_directory(struct found *found, const char *directory, struct notes *notes)
+/*
+ * A directory that is not there is empty, and so is one whose parent cannot be searched, when that
+ * is pools.d: it was noted when pools.d was read, and does not refuse each pool of other places.
+ */
+static int note_unread(const char *directory, bool is_in_pools, int error, struct notes *notes)
+{
+	struct stat status;
+
+	if (error == ENOMEM)
+		return -ENOMEM;
+	if (error != ENOENT && (!is_in_pools || !lstat(directory, &status)))
+		notes_refuse(notes, (struct position){ .path = directory }, "cannot be read: %s",
+		             strerror(error));
+	return 0;
+}
+
+static int add_directory(struct found *found, const char *directory, bool is_in_pools,
+                         struct notes *notes)
 {
 	scoped(dir_closep) DIR *dir = opendir(directory);
 	size_t nr_names = 0;
 
-	if (!dir) {
-		if (errno == ENOMEM)
-			return -ENOMEM;
-		if (errno != ENOENT)
-			notes_refuse(notes, (struct position){ .path = directory },
-			             "cannot be read: %s", strerror(errno));
-		return 0;
-	}
+	if (!dir)
+		return note_unread(directory, is_in_pools, errno, notes);
 	for (;;) {
 		const struct dirent *entry;
 		int r;
@@ -148,7 +159,7 @@ int search_names(const struct places *places, const char *relative, struct notes
 			directory = NULL;
 			return -ENOMEM;
 		}
-		r = add_directory(&found, directory, notes);
+		r = add_directory(&found, directory, strchr(relative, '/'), notes);
 		if (r < 0)
 			return r;
 		keep_first_of_each(&found, nr_earlier);
