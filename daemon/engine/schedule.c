@@ -27,6 +27,13 @@ void job_settle(struct job *job, uint64_t now_usec)
 		job->finished_usec = now_usec;
 }
 
+void job_back_off(struct job *job, uint64_t now_usec)
+{
+	job->phase = JOB_PREPARING;
+	job->not_before_usec = now_usec + job->backoff_usec;
+	job->backoff_usec = schedule_backoff_next(job->backoff_usec);
+}
+
 bool run_is_settled(const struct run *run)
 {
 	if (run->is_shrinking)
@@ -59,8 +66,7 @@ bool schedule_has_work(const struct worker *worker)
 {
 	const struct run *run;
 
-	TAILQ_FOREACH(run, &worker->runs, link)
-	{
+	for (run = TAILQ_FIRST(&worker->runs); run; run = TAILQ_NEXT(run, link)) {
 		if (!run_is_settled(run))
 			return true;
 	}
@@ -94,8 +100,7 @@ bool schedule_pick(const struct worker *worker, enum rank limit, uint64_t now_us
 	uint64_t due_usec = UINT64_MAX;
 	struct run *run;
 
-	TAILQ_FOREACH(run, &worker->runs, link)
-	{
+	for (run = TAILQ_FIRST(&worker->runs); run; run = TAILQ_NEXT(run, link)) {
 		if (run->is_shrinking && RANK_SHRINK < best_rank) {
 			best = (struct pick){ .run = run };
 			best_rank = RANK_SHRINK;

@@ -32,6 +32,9 @@ void job_queue(struct job *job);
 
 void job_settle(struct job *job, uint64_t now_usec);
 
+/* Have it begin a new round, after its back-off; the next one will be longer. */
+void job_back_off(struct job *job, uint64_t now_usec);
+
 /* Nothing of it is left to do. */
 bool run_is_settled(const struct run *run);
 

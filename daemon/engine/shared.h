@@ -112,6 +112,7 @@ struct member {
 	enum binding_priority priority;
 	pthread_t thread;
 };
+_Static_assert(sizeof(struct member) % CACHE_LINE_BYTES == 0, "members share a cache line");
 
 struct worker {
 	unsigned node_id;

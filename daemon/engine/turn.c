@@ -96,26 +96,25 @@ static bool step_finish(struct worker *worker, struct job *job, bool is_cancelle
 {
 	uint64_t before_nsec = thread_cpu_nsec();
 	int r = job->part->share->ops->finish(job->part, is_cancelled);
-	bool is_again = !is_cancelled && (r == 1 || r == -EAGAIN);
+	bool is_at_once = !is_cancelled && r == 1;
+	bool is_short = !is_cancelled && r == -EAGAIN;
 	uint64_t now_usec = clock_monotonic_usec();
 
 	job_account(job, &worker->members[0], before_nsec);
 
 	worker_lock(worker);
-	if (!is_again) {
-		job_settle(job, now_usec);
-	} else {
+	if (is_at_once) {
 		job->phase = JOB_PREPARING;
-		if (r == -EAGAIN) {
-			job->not_before_usec = now_usec + job->backoff_usec;
-			job->backoff_usec = schedule_backoff_next(job->backoff_usec);
-		}
-	}
-	/* Not before the last look at the job: then main may drop the run. */
-	if (r != 1 || !is_again)
+	} else {
+		if (is_short)
+			job_back_off(job, now_usec);
+		else
+			job_settle(job, now_usec);
+		/* From here on main may retry or drop the run: no look at it after the unlock. */
 		worker->current = NULL;
+	}
 	worker_unlock(worker);
-	return r != 1 || !is_again;
+	return !is_at_once;
 }
 
 static void turn_of_job(struct worker *worker, struct job *job)

@@ -191,8 +191,8 @@ void worker_cancel(struct worker *worker)
 
 	worker_lock(worker);
 	worker->is_cancelled = true;
-	TAILQ_FOREACH(run, &worker->runs, link)
-	run_withdraw(run);
+	for (run = TAILQ_FIRST(&worker->runs); run; run = TAILQ_NEXT(run, link))
+		run_withdraw(run);
 	worker_wake(worker);
 	worker_unlock(worker);
 }

@@ -7,10 +7,11 @@
  * operations of the kinds and the bell, nothing else; they know neither the loop nor the bus.
  *
  * The worker runs early parts first, in the order in which the shares were added, then deferred
- * parts in the same order. An early part that is added while a deferred one runs goes in front of
- * it after the chunks at hand. Serial work (prepare, finish) is done by the worker alone; chunks
- * are taken by the worker and its crew from one atomic cursor. Deferred parts run at SCHED_BATCH
- * nice 19. A part that came back short waits out its back-off while other parts run.
+ * parts in the same order, each after its own share's early part has settled. An early part that is
+ * added while a deferred one runs goes in front of it after the chunks at hand. Serial work
+ * (prepare, finish) is done by the worker alone; chunks are taken by the worker and its crew from
+ * one atomic cursor. Deferred parts run at SCHED_BATCH nice 19. A part that came back short waits
+ * out its back-off while other parts run.
  *
  * Threads exist only while there is work: all of them before the first chunk is taken, none after
  * the last part has settled. What they share with the main thread is listed in shared.h.
@@ -73,7 +74,10 @@ void worker_cancel(struct worker *worker);
 struct worker *worker_free(struct worker *worker);
 DEFINE_SCOPED(struct worker *, worker_free)
 
-/* Cancel this run only; it becomes cancelled after the chunks at hand. */
+/*
+ * Cancel this run only; it becomes cancelled after the chunks at hand. A part that has begun is
+ * told by finish(); one that has not settles at once, and its kind is not called.
+ */
 void run_cancel(struct run *run);
 
 /*
@@ -124,8 +128,11 @@ struct worker_status {
 	unsigned nr_threads;       /* alive, the worker included; 0 when not running */
 	const struct run *current; /* what it works on; NULL for nothing. Compare only */
 	enum stage current_stage;
-	uint64_t moves; /* chunks and steps done since worker_new(); never falls. A stall is when it
-	                   does not move */
+	/*
+	 * Steps of prepare, chunks and shrinks done since worker_new(); never falls. It stands
+	 * still in a stall, while paused, and while all that is left waits out a back-off.
+	 */
+	uint64_t moves;
 };
 
 void worker_read(const struct worker *worker, struct worker_status *ret);
