@@ -234,35 +234,53 @@ static uint64_t surplus_pages(struct page_account *account)
 }
 
 /*
- * Write an absolute number of pages and see what came of it. Before 6.8 the kernel counts surplus
- * pages into a node's new target, so that it adds as many as there are (mm/hugetlb.c,
- * set_max_huge_pages): what exceeds @target_pages for that reason goes back, other people's pages
- * and those in use stay.
+ * Lower the pool to @floor_pages. A kernel that overshoots also undershoots: with surplus pages on
+ * other nodes the plain number takes nothing away, and it has to be told as much less.
+ */
+static int lower(struct page_account *account, uint64_t floor_pages, uint64_t *ret_pages)
+{
+	struct hugepages_count count;
+	uint64_t pages, surplus;
+	int r;
+
+	r = write_count(account, floor_pages);
+	if (r == 0)
+		r = read_count(account, &count, &pages);
+	if (r < 0)
+		return r;
+	surplus = surplus_pages(account);
+	if (pages > floor_pages && surplus > 0) {
+		floor_pages = bytes_max(floor_pages, in_use_pages(&count));
+		r = write_count(account, bytes_left(floor_pages, surplus));
+		if (r == 0)
+			r = read_count(account, &count, &pages);
+		if (r < 0)
+			return r;
+	}
+	*ret_pages = pages;
+	return 0;
+}
+
+/*
+ * Write an absolute number of pages and see what came of it. There are kernels that count the
+ * surplus pages of other nodes into a node's new target, so that it gets as many too many
+ * (mm/hugetlb.c, set_max_huge_pages). What exceeds @target_pages for that reason goes back; other
+ * people's pages, and those in use, stay.
  */
 static int write_step(struct page_account *account, uint64_t next_pages, uint64_t target_pages,
                       uint64_t *ret_pages)
 {
-	uint64_t surplus = surplus_pages(account), pages, floor_pages;
+	uint64_t surplus = surplus_pages(account), pages;
 	struct hugepages_count count;
 	int r;
 
 	r = write_count(account, next_pages);
+	if (r == 0)
+		r = read_count(account, &count, &pages);
 	if (r < 0)
 		return r;
-	r = read_count(account, &count, &pages);
-	if (r < 0)
-		return r;
-	if (pages > target_pages && pages - next_pages <= surplus) {
-		floor_pages = bytes_max(target_pages, in_use_pages(&count));
-		if (floor_pages < pages) {
-			r = write_count(account, floor_pages);
-			if (r < 0)
-				return r;
-			r = read_count(account, &count, &pages);
-			if (r < 0)
-				return r;
-		}
-	}
+	if (pages > target_pages && pages - next_pages <= surplus && pages > in_use_pages(&count))
+		return lower(account, bytes_max(target_pages, in_use_pages(&count)), ret_pages);
 	*ret_pages = pages;
 	return 0;
 }
@@ -312,7 +330,8 @@ static int grow(struct page_account *account, uint64_t target_pages,
 
 	room = room_pages(account, &available_bytes);
 	if (room == 0)
-		return stop(result, REASON_EXCEEDS_RESERVE);
+		return stop(result, available_bytes < account->page_bytes ? REASON_NO_MEMORY
+		                                                          : REASON_EXCEEDS_RESERVE);
 	step = bytes_min(bytes_max(STEP_BYTES / account->page_bytes, 1), target_pages - before);
 	step = bytes_min(step, room);
 
@@ -411,10 +430,7 @@ static int shrink(struct page_account *account, uint64_t target_pages, uint64_t 
 	if (!account->may_shrink)
 		floor_pages = bytes_max(floor_pages, account->base_pages);
 	if (pages > floor_pages) {
-		r = write_count(account, floor_pages);
-		if (r < 0)
-			return r;
-		r = read_count(account, &count, &pages);
+		r = lower(account, floor_pages, &pages);
 		if (r < 0)
 			return r;
 	}

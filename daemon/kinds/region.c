@@ -96,7 +96,8 @@ static int part_limit(struct region_share *regions, struct part *part, uint64_t 
 	if (region_room_bytes(share, &room_bytes) &&
 	    room_bytes < bytes_left(part->want_bytes, ready_bytes)) {
 		*ret_bytes = ready_bytes + room_bytes;
-		stage->limit_reason = REASON_EXCEEDS_RESERVE;
+		stage->limit_reason =
+			share->reserve_bytes > 0 ? REASON_EXCEEDS_RESERVE : REASON_NO_MEMORY;
 	}
 	return 0;
 }

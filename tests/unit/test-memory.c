@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The real memory on the real kernel: a few MiB of each kind of page that this machine gives us.
+ * The huge page pool is one for the whole machine: it is used under a lock and left as it was.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <numaif.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../../daemon/base/size.h"
+#include "../../daemon/kinds/memory-map.h"
+#include "../../daemon/kinds/memory.h"
+#include "suite.h"
+
+#define HUGE       (2 * MIB)
+#define POOL_FILE  "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages"
+#define LOCK_FILE  "/run/lock/nodeinit-hugepages.lock"
+#define POOL_PAGES 16
+
+static uint64_t base_bytes;
+
+static struct memory memory_of(enum plan_page page, uint64_t page_bytes, uint64_t bytes)
+{
+	return (struct memory){
+		.fd = -1, .page = page, .page_bytes = page_bytes, .bytes = bytes, .node_id = 0
+	};
+}
+
+/* Return: false where the kernel does not give us transparent huge pages; says so. */
+static bool have_thp(void)
+{
+	struct memory memory = memory_of(PLAN_PAGE_THP, HUGE, HUGE);
+	int r = memory_system.make(&memory);
+
+	memory_system.destroy(&memory);
+	if (r == -EOPNOTSUPP)
+		printf("skipped: no right to mount a tmpfs and shmem_enabled is never\n");
+	return r != -EOPNOTSUPP;
+}
+
+#define ANY_VALUE UINT32_MAX
+
+/*
+ * From now on system call @nr with @value as its third argument answers -@error, as on a kernel
+ * that lacks it, or where it fails. For the rest of the process: each test has one of its own.
+ */
+static void deny(unsigned nr, uint32_t value, int error)
+{
+	const unsigned low = __BYTE_ORDER == __BIG_ENDIAN ? 4 : 0;
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2]) + low),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, value == ANY_VALUE ? 0 : 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t) error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = ELEMENTS(filter), .filter = filter };
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void deny_populate(void)
+{
+	deny(SYS_madvise, 22, EINVAL);
+	deny(SYS_madvise, 23, EINVAL);
+	ck_assert_int_eq(memory_system_open(), 0);
+	ck_assert(!memory_system_has_populate());
+}
+
+static void assert_zeroed(const struct memory *memory)
+{
+	static char text[64 * 1024], zeroes[64 * 1024];
+
+	for (uint64_t at = 0; at < memory->bytes; at += sizeof(text)) {
+		ck_assert_int_eq(pread(memory->fd, text, sizeof(text), (off_t) at), sizeof(text));
+		ck_assert_int_eq(memcmp(text, zeroes, sizeof(text)), 0);
+	}
+}
+
+static void assert_filled(struct memory *memory, uint64_t chunk_bytes)
+{
+	for (uint64_t at = 0; at < memory->bytes; at += chunk_bytes)
+		ck_assert_int_eq(memory_system.populate(memory, at,
+		                                        bytes_min(chunk_bytes, memory->bytes - at)),
+		                 0);
+	ck_assert_int_eq(memory_system.verify(memory), 0);
+}
+
+START_TEST(test_base_pages_are_filled_verified_sealed_and_unmapped)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 6 * MIB);
+
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	assert_filled(&memory, MIB + base_bytes);
+	ck_assert_int_eq(memory_system.finish(&memory), 0);
+	ck_assert_ptr_null(memory.mapping);
+	ck_assert_int_eq(fcntl(memory.fd, F_GET_SEALS) &
+	                         (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+	                 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	ck_assert_int_eq(ftruncate(memory.fd, 0), -1);
+	ck_assert(fcntl(memory.fd, F_GETFD) & FD_CLOEXEC);
+	assert_zeroed(&memory);
+	memory_system.destroy(&memory);
+	ck_assert_int_eq(memory.fd, -1);
+}
+END_TEST
+
+START_TEST(test_the_mapping_is_aligned_with_a_guard_on_either_side)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, HUGE, 4 * MIB);
+	char *start;
+
+	/* mincore(2) says ENOMEM for what is not mapped; a guard is mapped and cannot be accessed.
+	 */
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	start = memory.address;
+	ck_assert_uint_eq((uintptr_t) start % HUGE, 0);
+	ck_assert(start >= (char *) memory.mapping + base_bytes);
+	ck_assert(start + memory.bytes + base_bytes <=
+	          (char *) memory.mapping + memory.mapping_bytes);
+	ck_assert_int_eq(madvise(start - base_bytes, base_bytes, 22), -1);
+	ck_assert_int_eq(madvise(start + memory.bytes, base_bytes, 22), -1);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+START_TEST(test_memory_that_is_not_all_there_is_not_verified)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 4 * MIB);
+
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	ck_assert_int_eq(memory_system.populate(&memory, 0, 4 * MIB - base_bytes), 0);
+	ck_assert_int_eq(memory_system.verify(&memory), -ENODATA);
+	ck_assert_int_eq(memory_system.populate(&memory, 4 * MIB - base_bytes, base_bytes), 0);
+	ck_assert_int_eq(memory_system.verify(&memory), 0);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+START_TEST(test_pages_on_another_node_than_asked_for_are_told)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 2 * MIB);
+
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	ck_assert_int_eq(memory_system.populate(&memory, 0, memory.bytes), 0);
+	/* They are on node 0; now somebody claims to have asked for node 1. */
+	memory.node_id = 1;
+	ck_assert_int_eq(memory_system.verify(&memory), -EXDEV);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+START_TEST(test_a_node_that_does_not_exist_is_refused_before_any_touch)
+{
+	const unsigned ids[] = { 1023, 1024, 70000 };
+
+	for (size_t i = 0; i < ELEMENTS(ids); i++) {
+		struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, MIB);
+
+		memory.node_id = ids[i];
+		ck_assert_int_eq(memory_system.make(&memory), -EINVAL);
+		ck_assert_int_eq(memory.fd, -1);
+		ck_assert_ptr_null(memory.mapping);
+	}
+}
+END_TEST
+
+START_TEST(test_transparent_huge_pages_are_huge)
+{
+	struct memory memory = memory_of(PLAN_PAGE_THP, HUGE, 8 * MIB);
+	uint64_t huge_bytes;
+
+	if (!have_thp())
+		return;
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	assert_filled(&memory, 4 * MIB);
+	ck_assert_int_eq(memory_map_read_huge(memory.address, memory.bytes, &huge_bytes), 0);
+	ck_assert_uint_eq(huge_bytes, 8 * MIB);
+	ck_assert_int_eq(memory_system.finish(&memory), 0);
+	assert_zeroed(&memory);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+START_TEST(test_small_pages_where_huge_ones_were_asked_for_are_told)
+{
+	struct memory memory = memory_of(PLAN_PAGE_THP, HUGE, 4 * MIB);
+	struct memory small = memory_of(PLAN_PAGE_BASE, base_bytes, 4 * MIB);
+
+	if (!have_thp())
+		return;
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	ck_assert_int_eq(memory_system.populate(&memory, 0, memory.bytes), 0);
+	/* The same size of ordinary pages in the place of the file. */
+	ck_assert_int_eq(memory_system.make(&small), 0);
+	ck_assert_int_eq(memory_system.populate(&small, 0, small.bytes), 0);
+	ck_assert_ptr_ne(mmap(memory.address, memory.bytes, PROT_READ | PROT_WRITE,
+	                      MAP_SHARED | MAP_FIXED, small.fd, 0),
+	                 MAP_FAILED);
+	ck_assert_int_eq(memory_system.verify(&memory), -EMEDIUMTYPE);
+	memory_system.destroy(&memory);
+	memory_system.destroy(&small);
+}
+END_TEST
+
+START_TEST(test_locked_memory_stays_mapped_and_locked)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 4 * MIB);
+	char line[256];
+	unsigned long long kib = 0;
+	FILE *file;
+	int r;
+
+	memory.is_locked = true;
+	r = memory_system.make(&memory);
+	if (r == -EPERM) {
+		printf("skipped: RLIMIT_MEMLOCK is too small\n");
+		return;
+	}
+	ck_assert_int_eq(r, 0);
+	assert_filled(&memory, MIB);
+	ck_assert_int_eq(memory_system.finish(&memory), 0);
+	ck_assert_ptr_nonnull(memory.address);
+	file = fopen("/proc/self/status", "re");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file) && sscanf(line, "VmLck: %llu", &kib) != 1)
+		;
+	(void) fclose(file);
+	ck_assert_uint_eq(kib, 4 * KIB);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+START_TEST(test_destroying_nothing_is_harmless)
+{
+	struct memory memory = { .fd = -1 };
+
+	memory_system.destroy(&memory);
+	ck_assert_int_eq(memory.fd, -1);
+}
+END_TEST
+
+START_TEST(test_a_huge_page_size_that_does_not_exist_is_unsupported)
+{
+	struct memory memory = memory_of(PLAN_PAGE_HUGETLB, 64 * TIB, 64 * TIB);
+
+	ck_assert_int_eq(memory_system.make(&memory), -EOPNOTSUPP);
+}
+END_TEST
+
+static uint64_t pool_read(void)
+{
+	FILE *file = fopen(POOL_FILE, "re");
+	unsigned long long nr = 0;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%llu", &nr), 1);
+	(void) fclose(file);
+	return nr;
+}
+
+static bool pool_write(uint64_t nr)
+{
+	FILE *file = fopen(POOL_FILE, "we");
+
+	if (!file)
+		return false;
+	(void) fprintf(file, "%llu", (unsigned long long) nr);
+	return fclose(file) == 0;
+}
+
+/* In a child of its own, so that a failed assertion there does not skip the restoring. */
+static void with_pool(void (*run)(void))
+{
+	int lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600), status = -1;
+	uint64_t before;
+	pid_t pid;
+
+	if (lock < 0 || access(POOL_FILE, W_OK) < 0) {
+		printf("skipped: no right to change the huge page pool of node 0\n");
+		(void) fd_close(lock);
+		return;
+	}
+	ck_assert_int_eq(flock(lock, LOCK_EX), 0);
+	before = pool_read();
+	if (pool_write(before + POOL_PAGES) && pool_read() == before + POOL_PAGES) {
+		pid = fork();
+		if (pid == 0) {
+			run();
+			_exit(0);
+		}
+		(void) waitpid(pid, &status, 0);
+	} else {
+		printf("skipped: the kernel has no %d huge pages for us\n", POOL_PAGES);
+		status = 0;
+	}
+	(void) pool_write(before);
+	ck_assert_uint_eq(pool_read(), before);
+	(void) flock(lock, LOCK_UN);
+	(void) close(lock);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);
+}
+
+static void must(bool is_true, int line)
+{
+	if (is_true)
+		return;
+	(void) fprintf(stderr, "test-memory.c:%d: not so\n", line);
+	_exit(1);
+}
+#define MUST(condition) must(condition, __LINE__)
+
+static void run_hugetlb(void)
+{
+	struct memory memory = memory_of(PLAN_PAGE_HUGETLB, HUGE, POOL_PAGES * HUGE);
+	struct memory_map map;
+
+	MUST(memory_system.make(&memory) == 0);
+	MUST(memory_system.populate(&memory, 0, 10 * MIB) == 0);
+	MUST(memory_system.verify(&memory) == -ENODATA);
+	MUST(memory_system.populate(&memory, 10 * MIB, memory.bytes - 10 * MIB) == 0);
+	MUST(memory_system.verify(&memory) == 0);
+	MUST(memory_map_read(memory.address, 0, &map) == 0);
+	MUST(map.node_bytes == memory.bytes && map.kernel_page_bytes == HUGE);
+	MUST(memory_system.finish(&memory) == 0);
+	MUST(memory.mapping == NULL);
+	MUST(fcntl(memory.fd, F_GET_SEALS) & F_SEAL_SEAL);
+	memory_system.destroy(&memory);
+}
+
+START_TEST(test_huge_pages_are_filled_verified_and_sealed)
+{
+	with_pool(run_hugetlb);
+}
+END_TEST
+
+/* Case 21: mmap succeeds, the pages are not there, a touch would be SIGBUS. */
+static void run_short(void)
+{
+	struct memory memory = memory_of(PLAN_PAGE_HUGETLB, HUGE, HUGE * POOL_PAGES);
+	struct memory thief = memory_of(PLAN_PAGE_HUGETLB, HUGE, HUGE);
+	int r;
+
+	MUST(memory_system.make(&memory) == 0);
+	/* Without a reservation mmap lets any size through; the pages are missing all the same. */
+	MUST(munmap(memory.address, memory.bytes) == 0);
+	memory_system.destroy(&memory);
+	memory = memory_of(PLAN_PAGE_HUGETLB, HUGE, HUGE * POOL_PAGES);
+	memory.fd = memfd_create("short", MFD_HUGETLB | MFD_CLOEXEC);
+	MUST(memory.fd >= 0 && ftruncate(memory.fd, (off_t) memory.bytes) == 0);
+	memory.mapping_bytes = memory.bytes;
+	memory.mapping = memory.address = mmap(NULL, memory.bytes, PROT_READ | PROT_WRITE,
+	                                       MAP_SHARED | MAP_NORESERVE, memory.fd, 0);
+	MUST(memory.mapping != MAP_FAILED);
+	MUST(memory_system.make(&thief) == 0);
+	MUST(memory_system.populate(&thief, 0, HUGE) == 0);
+	r = memory_system.populate(&memory, 0, memory.bytes);
+	MUST(r == -EFAULT || r == -ENOMEM || r == -ENOSPC);
+	memory_system.destroy(&memory);
+	/* With one, make itself says that there are not enough. */
+	memory = memory_of(PLAN_PAGE_HUGETLB, HUGE, HUGE * POOL_PAGES * 1024);
+	MUST(memory_system.make(&memory) == -ENOMEM);
+	MUST(memory.fd == -1);
+	memory_system.destroy(&thief);
+}
+
+START_TEST(test_a_pool_that_runs_dry_answers_with_an_errno_and_no_signal)
+{
+	with_pool(run_short);
+}
+END_TEST
+
+/* Case 22 */
+START_TEST(test_without_populate_base_and_thp_are_filled_by_another_call)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 6 * MIB);
+
+	deny_populate();
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	ck_assert_int_eq(memory_system.populate(&memory, 0, 3 * MIB), 0);
+	ck_assert_int_eq(memory_system.verify(&memory), -ENODATA);
+	assert_filled(&memory, MIB + base_bytes);
+	ck_assert_int_eq(memory_system.finish(&memory), 0);
+	assert_zeroed(&memory);
+	memory_system.destroy(&memory);
+	if (!have_thp())
+		return;
+	memory = memory_of(PLAN_PAGE_THP, HUGE, 4 * MIB);
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	assert_filled(&memory, HUGE);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+static void run_hugetlb_without_populate(void)
+{
+	deny_populate();
+	run_hugetlb();
+}
+
+START_TEST(test_without_populate_huge_pages_are_filled_by_another_call)
+{
+	with_pool(run_hugetlb_without_populate);
+}
+END_TEST
+
+static const int final_errors[] = { ENOMEM, EFAULT, EHWPOISON };
+
+START_TEST(test_an_error_of_populate_is_returned_and_takes_no_other_call)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 2 * MIB);
+	struct stat st;
+
+	if (!memory_system_has_populate())
+		return;
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	deny(SYS_madvise, 23, final_errors[_i]);
+	ck_assert_int_eq(memory_system.populate(&memory, 0, memory.bytes), -final_errors[_i]);
+	ck_assert_int_eq(fstat(memory.fd, &st), 0);
+	ck_assert_int_eq(st.st_blocks, 0);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+START_TEST(test_without_the_right_to_mount_thp_is_a_memfd_or_unsupported)
+{
+	struct memory memory = memory_of(PLAN_PAGE_THP, HUGE, HUGE);
+	char text[128] = "[never]";
+	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
+	int r;
+
+	if (file) {
+		ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+		(void) fclose(file);
+	}
+	deny(430, ANY_VALUE, EPERM);
+	r = memory_system.make(&memory);
+	if (strstr(text, "[never]") || strstr(text, "[deny]")) {
+		ck_assert_int_eq(r, -EOPNOTSUPP);
+		ck_assert_int_eq(memory.fd, -1);
+		return;
+	}
+	ck_assert_int_eq(r, 0);
+	ck_assert(memory.is_sealable);
+	assert_filled(&memory, HUGE);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+START_TEST(test_a_kernel_without_numa_has_its_one_node)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 2 * MIB);
+
+	deny(SYS_mbind, MPOL_BIND, ENOSYS);
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	assert_filled(&memory, MIB);
+	memory_system.destroy(&memory);
+	memory.node_id = 1;
+	ck_assert_int_eq(memory_system.make(&memory), -ENOSYS);
+}
+END_TEST
+
+START_TEST(test_the_fallback_for_huge_page_maps_says_the_same)
+{
+	struct memory memory = memory_of(PLAN_PAGE_THP, HUGE, 4 * MIB);
+	uint64_t huge_bytes;
+
+	if (!have_thp())
+		return;
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	assert_filled(&memory, HUGE);
+	deny(SYS_ioctl, ANY_VALUE, ENOTTY);
+	ck_assert_int_eq(memory_map_read_huge(memory.address, memory.bytes, &huge_bytes), 0);
+	ck_assert_uint_eq(huge_bytes, memory.bytes);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
+START_TEST(test_the_kernel_was_probed_once_and_says_what_it_has)
+{
+	void *page =
+		mmap(NULL, base_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_int_eq(memory_system_has_populate(), madvise(page, base_bytes, 23) == 0);
+	(void) munmap(page, base_bytes);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("memory");
+	TCase *tcase = tcase_create("memory");
+	int status;
+
+	base_bytes = (uint64_t) sysconf(_SC_PAGESIZE);
+	if (memory_system_open() < 0)
+		suite_skip("the kernel cannot be probed");
+	tcase_add_test(tcase, test_base_pages_are_filled_verified_sealed_and_unmapped);
+	tcase_add_test(tcase, test_the_mapping_is_aligned_with_a_guard_on_either_side);
+	tcase_add_test(tcase, test_memory_that_is_not_all_there_is_not_verified);
+	tcase_add_test(tcase, test_pages_on_another_node_than_asked_for_are_told);
+	tcase_add_test(tcase, test_a_node_that_does_not_exist_is_refused_before_any_touch);
+	tcase_add_test(tcase, test_transparent_huge_pages_are_huge);
+	tcase_add_test(tcase, test_small_pages_where_huge_ones_were_asked_for_are_told);
+	tcase_add_test(tcase, test_locked_memory_stays_mapped_and_locked);
+	tcase_add_test(tcase, test_destroying_nothing_is_harmless);
+	tcase_add_test(tcase, test_a_huge_page_size_that_does_not_exist_is_unsupported);
+	tcase_add_test(tcase, test_huge_pages_are_filled_verified_and_sealed);
+	tcase_add_test(tcase, test_a_pool_that_runs_dry_answers_with_an_errno_and_no_signal);
+	tcase_add_test(tcase, test_without_populate_base_and_thp_are_filled_by_another_call);
+	tcase_add_test(tcase, test_without_populate_huge_pages_are_filled_by_another_call);
+	tcase_add_loop_test(tcase, test_an_error_of_populate_is_returned_and_takes_no_other_call, 0,
+	                    (int) ELEMENTS(final_errors));
+	tcase_add_test(tcase, test_without_the_right_to_mount_thp_is_a_memfd_or_unsupported);
+	tcase_add_test(tcase, test_a_kernel_without_numa_has_its_one_node);
+	tcase_add_test(tcase, test_the_fallback_for_huge_page_maps_says_the_same);
+	tcase_add_test(tcase, test_the_kernel_was_probed_once_and_says_what_it_has);
+	suite_add_tcase(suite, tcase);
+	status = suite_main(suite);
+	memory_system_close();
+	return status;
+}
