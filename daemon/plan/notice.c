@@ -105,10 +105,10 @@ static int notice_unsupported(struct draft *draft, const struct plan_pool *pool)
 		snprintf(size, sizeof(size), "thp");
 	else if (pool->page_bytes)
 		size_text(pool->page_bytes, size);
-	return notice(draft->plan,
-	              "pool %s: %s pages of %s cannot be had here; base pages are %s, huge page "
-	              "sizes: %s",
-	              pool->name, pool_kind_text(pool->kind), size, base, sizes);
+	return notice(
+		draft->plan,
+		"pool %s: no pages of %s for kind %s here; base pages are %s, huge page sizes: %s",
+		pool->name, size, pool_kind_text(pool->kind), base, sizes);
 }
 
 static int notice_cgroup(struct draft *draft, const struct plan_pool *pool, uint64_t bytes)
@@ -164,9 +164,10 @@ static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
 	case PLAN_CGROUP_LIMIT:
 		return notice_cgroup(draft, pool, group->bytes);
 	case PLAN_EXCEEDS_RESERVE:
-		return notice(draft->plan,
-		              "pool %s: %s refused on %s: Reserve= is left to the rest", pool->name,
-		              size, nodes);
+		return notice(
+			draft->plan,
+			"pool %s: %s refused on %s: Reserve= keeps it for the rest of the system",
+			pool->name, size, nodes);
 	}
 	return 0;
 }

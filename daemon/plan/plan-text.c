@@ -104,7 +104,7 @@ static int add_share(struct libscols_table *table, const char *nodes,
                      const struct plan_share *share)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
-	char refused[SIZE_TEXT_MAX + 32] = "";
+	char refused[SIZE_TEXT_MAX + 32] = "-";
 	char size[SIZE_TEXT_MAX];
 
 	if (!line)
@@ -203,6 +203,27 @@ static int add_account(struct libscols_table *table, const struct plan *plan,
 	return 0;
 }
 
+static int add_account_totals(struct libscols_table *table, const struct plan *plan)
+{
+	struct libscols_line *line = scols_table_new_line(table, NULL);
+	uint64_t memory_bytes = 0, reserved_bytes = 0, unclaimed_bytes = 0, budget_bytes = 0;
+
+	for (size_t i = 0; i < plan->nr_nodes; i++) {
+		memory_bytes += plan->nodes[i].memory_bytes;
+		reserved_bytes += plan->nodes[i].reserved_bytes;
+		unclaimed_bytes += plan->nodes[i].unclaimed_bytes;
+		budget_bytes += plan->nodes[i].early_budget_bytes;
+	}
+	if (!line || scols_line_set_data(line, ACCOUNT_NODE, "total") < 0 ||
+	    set_size(line, ACCOUNT_MEMORY, memory_bytes) < 0 ||
+	    set_size(line, ACCOUNT_POOLS, plan->early_bytes + plan->deferred_bytes) < 0 ||
+	    set_size(line, ACCOUNT_RESERVED, reserved_bytes) < 0 ||
+	    set_size(line, ACCOUNT_UNCLAIMED, unclaimed_bytes) < 0 ||
+	    set_size(line, ACCOUNT_BUDGET, budget_bytes) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
 static int print_accounts(const struct plan *plan, FILE *out)
 {
 	static const struct column columns[] = {
@@ -221,9 +242,11 @@ static int print_accounts(const struct plan *plan, FILE *out)
 		if (plan->nodes[i].exists &&
 		    is_first_of_group(plan, &plan->nodes[i], are_accounts_alike))
 			r = add_account(table, plan, &plan->nodes[i]);
+	if (r == 0)
+		r = add_account_totals(table, plan);
 	if (r < 0)
 		return r;
-	fputs("Where the memory of a node goes:\n\n", out);
+	fputs("Where the memory goes (for each node):\n\n", out);
 	return scols_print_table(table) < 0 ? -EIO : 0;
 }
 
@@ -232,7 +255,7 @@ static bool is_helped_alike(const struct plan_node *a, const struct plan_node *b
 	return a->helper_node_id == b->helper_node_id;
 }
 
-/* One line for each helper: "nodes 252-255 have no CPU that may be used: node 0 helps". */
+/* One line for each helper: "CPUs of node 0 also work for 252-255, …". */
 static int print_helpers(const struct plan *plan, FILE *out)
 {
 	for (size_t i = 0; i < plan->nr_nodes; i++) {
@@ -248,8 +271,8 @@ static int print_helpers(const struct plan *plan, FILE *out)
 		nodes = idset_text(&ids);
 		if (r < 0 || !nodes)
 			return -ENOMEM;
-		fprintf(out, "Node %s: no CPUs of its own to use; those of node %d do its work.\n",
-		        nodes, node->helper_node_id);
+		fprintf(out, "CPUs of node %d also work for %s: no CPUs there may be used.\n",
+		        node->helper_node_id, nodes);
 	}
 	return 0;
 }

@@ -76,9 +76,9 @@ START_TEST(test_pages_of_1g_on_a_64k_kernel_are_refused_and_the_sizes_there_are_
 	world_expect(&world, 0, "a", 0, 4 * GIB, PLAN_UNSUPPORTED_SIZE);
 	ck_assert_uint_eq(plan_pool(world.plan, "b")->page_bytes, 512 * MIB);
 	world_expect(&world, 0, "b", 4 * GIB, 0, PLAN_ACCEPTED);
-	ck_assert(world_is_warned(
-		&world, "pool a: hugetlb pages of 1 GiB cannot be had here; base pages are "
-			"64 KiB, huge page sizes: 2 MiB, 512 MiB (huge), 16 GiB"));
+	ck_assert(world_is_warned(&world,
+	                          "pool a: no pages of 1 GiB for kind hugetlb here; base pages are "
+	                          "64 KiB, huge page sizes: 2 MiB, 512 MiB (huge), 16 GiB"));
 	ck_assert_uint_eq(world.plan->nr_warnings, 2); /* and that its Minimum= cannot be reached */
 }
 END_TEST
@@ -94,7 +94,8 @@ START_TEST(test_huge_pages_on_a_kernel_without_any_are_refused)
 	world_plan(&world);
 	world_expect(&world, 0, "a", 0, 4 * GIB, PLAN_UNSUPPORTED_SIZE);
 	ck_assert_uint_eq(plan_pool(world.plan, "a")->page_bytes, 0);
-	ck_assert(world_is_warned(&world, "pages of the default huge size cannot be had here"));
+	ck_assert(
+		world_is_warned(&world, "no pages of the default huge size for kind region here"));
 	ck_assert(world_is_warned(&world, "huge page sizes: none"));
 }
 END_TEST
@@ -106,7 +107,7 @@ START_TEST(test_thp_without_a_mount_or_the_knob_is_refused)
 	world_set_page(world_add_pool(&world, "a", POOL_REGION, "4G"), POOL_PAGE_THP, 0);
 	world_plan(&world);
 	world_expect(&world, 0, "a", 0, 4 * GIB, PLAN_UNSUPPORTED_SIZE);
-	ck_assert(world_is_warned(&world, "pool a: region pages of thp cannot be had here"));
+	ck_assert(world_is_warned(&world, "pool a: no pages of thp for kind region here"));
 	world.machine.thp = MACHINE_THP_MEMFD;
 	world_plan(&world);
 	world_expect(&world, 0, "a", 4 * GIB, 0, PLAN_ACCEPTED);
