@@ -68,6 +68,9 @@ static void append(struct notes *notes, enum config_severity severity, char *tex
 }
 
 static void note(struct notes *notes, enum config_severity severity, struct position position,
+                 const char *format, va_list args) __attribute__((format(printf, 4, 0)));
+
+static void note(struct notes *notes, enum config_severity severity, struct position position,
                  const char *format, va_list args)
 {
 	scoped(freep) char *sentence = NULL;

@@ -421,6 +421,28 @@ START_TEST(test_a_file_of_junk_does_not_crowd_out_the_notes_on_others)
 }
 END_TEST
 
+START_TEST(test_the_examples_are_read_without_a_note)
+{
+	static const char *const pools[] = { "database", "dpdk", "guests", "small" };
+	const struct config *config;
+
+	tree_link("nodeinitd.conf", NODEINIT_SOURCE_ROOT "/examples/nodeinitd.conf");
+	for (size_t i = 0; i < ELEMENTS(pools); i++) {
+		char name[64];
+		char target[512];
+
+		snprintf(name, sizeof(name), "pools.d/%s.pool", pools[i]);
+		snprintf(target, sizeof(target), "%s/examples/%s.pool", NODEINIT_SOURCE_ROOT,
+		         pools[i]);
+		tree_link(name, target);
+	}
+	config = tree_load();
+	tree_expect_notes("");
+	ck_assert_uint_eq(config->nr_pools, ELEMENTS(pools));
+	ck_assert_int_eq(config_pool(config, "small")->page, POOL_PAGE_BASE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("config-files");
@@ -457,6 +479,7 @@ int main(void)
 	tcase_add_test(files, test_more_pools_than_the_limit_are_refused_by_name);
 	tcase_add_test(files, test_notes_are_bounded_and_refused_names_are_not_lost);
 	tcase_add_test(files, test_a_file_of_junk_does_not_crowd_out_the_notes_on_others);
+	tcase_add_test(files, test_the_examples_are_read_without_a_note);
 	suite_add_tcase(suite, files);
 	return suite_main(suite);
 }

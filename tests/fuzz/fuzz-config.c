@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * fuzz-config.c - any bytes as nodeinitd.conf and as a pool with a drop-in
+ *
+ * The input is cut at its first byte 0x01 (which no good file has): what follows is the drop-in.
+ * Besides what the sanitizers see, what was read and what was noted has to keep its promises.
+ *
+ *     fuzz-config -dict=tests/fuzz/config.dict -max_total_time=60 CORPUS examples
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "../../daemon/config/daemon-conf.h"
+#include "../../daemon/config/pool-conf.h"
+#include "../../daemon/config/text.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
+
+static void add_source(struct sources *sources, const char *path, const uint8_t *data,
+                       size_t data_bytes)
+{
+	struct conf_file *file = &sources->files[sources->nr++];
+
+	/* Of exactly its size, so that a byte too far is seen. */
+	file->path = strdup(path);
+	file->text = malloc(data_bytes ? data_bytes : 1);
+	file->text_bytes = data_bytes;
+	memcpy(file->text, data, data_bytes);
+}
+
+static void check_notes(const struct notes *notes)
+{
+	assert(notes->nr <= NOTES_MAX + 1);
+	for (size_t i = 0; i < notes->nr; i++) {
+		const struct config_note *note = &notes->entries[i];
+
+		assert(text_is_plain(note->text, strlen(note->text)));
+		assert(!strchr(note->text, '\t'));
+		assert(strlen(note->text) <= NOTE_BYTES_MAX + strlen("…"));
+		assert(!strncmp(note->text, "file", 4) || !strncmp(note->text, "dropin", 6));
+		assert(!note->pool || !strcmp(note->pool, "fuzz"));
+	}
+}
+
+static void check_amount(const struct node_amount *amount)
+{
+	assert(amount->nr_overrides <= CONFIG_OVERRIDES_MAX);
+	for (size_t i = 0; i < amount->nr_overrides; i++) {
+		struct amount found;
+
+		assert(!i || amount->overrides[i - 1].node_id < amount->overrides[i].node_id);
+		assert(node_amount_get(amount, amount->overrides[i].node_id, &found));
+		assert(found.value == amount->overrides[i].amount.value);
+	}
+}
+
+static void check_pool(const struct pool_config *pool)
+{
+	assert(pool->kind == POOL_HUGETLB || pool->kind == POOL_REGION);
+	assert(pool->size.is_set || pool->size.nr_overrides);
+	assert(pool->nodes != POOL_NODES_LIST || !idset_is_empty(&pool->node_list));
+	if (pool->page == POOL_PAGE_SIZE) {
+		assert(pool->page_bytes && !(pool->page_bytes & (pool->page_bytes - 1)));
+		assert(pool->region_bytes % pool->page_bytes == 0);
+	}
+	if (pool->kind == POOL_HUGETLB)
+		assert(pool->page == POOL_PAGE_HUGE || pool->page == POOL_PAGE_SIZE);
+	check_amount(&pool->size);
+	check_amount(&pool->minimum);
+	for (char **user = pool->users; user && *user; user++)
+		assert(**user && **user != '-');
+}
+
+static void run_daemon(const struct sources *sources)
+{
+	scoped(notes_clear) struct notes notes = { 0 };
+	struct daemon_config config;
+
+	notes_begin(&notes, NULL, "file");
+	assert(!daemon_conf_read(sources, &notes, &config));
+	notes_finish(&notes);
+	check_notes(&notes);
+	assert(config.early_shift < 64 && config.stall_timeout_usec);
+	assert(config.threads_unit == THREADS_AUTO || config.threads);
+}
+
+static void run_pool(const struct sources *sources)
+{
+	scoped(notes_clear) struct notes notes = { 0 };
+	scoped(pool_config_clear) struct pool_config pool = { 0 };
+	int r;
+
+	notes_begin(&notes, "fuzz", "file");
+	r = pool_conf_read("fuzz", "file", sources, &notes, &pool);
+	assert(!r == !notes.is_anything_refused);
+	notes_finish(&notes);
+	check_notes(&notes);
+	if (!r)
+		check_pool(&pool);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
+{
+	scoped(sources_clear) struct sources sources = { 0 };
+	const uint8_t *cut = data_bytes ? memchr(data, 1, data_bytes) : NULL;
+
+	sources.files = calloc(2, sizeof(*sources.files));
+	add_source(&sources, "file", data, cut ? (size_t) (cut - data) : data_bytes);
+	if (cut)
+		add_source(&sources, "dropin", cut + 1, data_bytes - (size_t) (cut + 1 - data));
+	run_daemon(&sources);
+	run_pool(&sources);
+	return 0;
+}
