@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * scene.h - a bus, the service and one client of it, on one loop
+ *
+ * The service's operations count what they were asked for and answer as the test says.
+ */
+#pragma once
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <systemd/sd-bus.h>
+
+#include "../../daemon/bus/loop.h"
+#include "../../daemon/bus/service.h"
+#include "../../dbus/names.h"
+#include "bus-fixture.h"
+#include "suite.h"
+
+struct scene {
+	struct bus_fixture fixture;
+	struct ev_loop *loop;
+	struct bus_service *service;
+	sd_bus *client;
+	struct bus_loop *client_loop;
+	ev_timer limit;
+	bool is_late;
+
+	/* What the operations answer. */
+	int result;
+	const char *sentence;
+	/* What they were asked for. */
+	unsigned nr_reloads, nr_pauses, nr_resumes, nr_retries, nr_levels;
+	char retried_pool[64];
+	int level;
+	unsigned nr_owned, nr_lost;
+	int lost_error;
+};
+
+/* A service on the fixture's own address, its name owned, and a client. */
+void scene_begin(struct scene *scene);
+/* The same with a service that takes the test's bus for the system bus. */
+void scene_begin_as_system_bus(struct scene *scene);
+void scene_end(struct scene *scene);
+
+/* Only bus and loop; the service is made by scene_add_service(), but not started. */
+void scene_begin_without_service(struct scene *scene);
+void scene_add_service(struct scene *scene, const char *address);
+void scene_connect_client(struct scene *scene);
+
+/* One turn of the loop. Return: true; it fails the test when the limit has passed. */
+bool scene_turn(struct scene *scene);
+void scene_set_limit(struct scene *scene);
+
+#define scene_until(scene, condition)                       \
+	do {                                                \
+		scene_set_limit(scene);                     \
+		while (!(condition) && scene_turn(scene)) { \
+		}                                           \
+	} while (0)
+
+/* Call the service and run the loop until the reply, which the caller owns, is there. */
+sd_bus_message *scene_call(struct scene *scene, const char *path, const char *interface,
+                           const char *member, const char *types, ...);
+
+/* Get one property; the reply stands before the value within the variant. */
+sd_bus_message *scene_get(struct scene *scene, const char *path, const char *interface,
+                          const char *property);
+
+/*
+ * Call as uid nobody, from a process of its own. @signature is "a{sv}" for empty options, or "ssv"
+ * for Properties.Set of a string. Return: the error's name, "" for none; valid until the next call.
+ */
+const char *scene_call_as_nobody(struct scene *scene, const char *path, const char *interface,
+                                 const char *member, bool is_interactive,
+                                 const char *const *set_strings);
+
+/* The value that @message stands before, as text, whatever its type. The caller frees. */
+char *scene_render(sd_bus_message *message);
+
+void assert_error(sd_bus_message *reply, const char *name, const char *part_of_sentence);
+
+/* Views with plausible values. */
+struct manager_view sample_manager(void);
+struct node_view sample_node(unsigned node_id);
+struct pool_view sample_pool(const char *name);
