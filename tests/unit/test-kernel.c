@@ -9,6 +9,7 @@
 #include "../../daemon/base/scoped.h"
 #include "../../daemon/machine/hugepages.h"
 #include "../../daemon/machine/kernel.h"
+#include "../../daemon/machine/machine.h"
 #include "suite.h"
 
 /* A recorded tree, new for each test. */
@@ -291,6 +292,49 @@ START_TEST(test_a_pool_is_read_and_written_at_its_node_and_size)
 }
 END_TEST
 
+static void expect_base_page(const uint64_t *auxv, size_t nr_bytes, uint64_t expected)
+{
+	struct machine *machine = NULL;
+
+	put_file("/proc/self/auxv", auxv, nr_bytes);
+	ck_assert_int_eq(machine_probe(kernel, &machine), 0);
+	ck_assert_uint_eq(machine->page_bytes, expected);
+	machine = machine_free(machine);
+}
+
+START_TEST(test_the_base_page_is_that_of_the_recorded_process)
+{
+	/* AT_HWCAP, AT_PAGESZ, AT_NULL */
+	static const uint64_t recorded[] = { 16, 4096, 6, 65536, 0, 0 };
+	static const uint64_t nonsense[] = { 6, 12345, 0, 0 };
+	uint64_t our_bytes = (uint64_t) sysconf(_SC_PAGESIZE);
+
+	put("/proc/meminfo", "MemTotal: 1024 kB\n");
+	expect_base_page(recorded, sizeof(recorded), 65536);
+	expect_base_page(nonsense, sizeof(nonsense), our_bytes);
+	/* Cut off before the value. */
+	expect_base_page(recorded, 3 * sizeof(recorded[0]), our_bytes);
+}
+END_TEST
+
+START_TEST(test_nodes_of_a_tree_without_lists_are_found_by_their_directories)
+{
+	struct machine *machine = NULL;
+
+	put("/sys/devices/system/node/node8/cpulist", "4-5\n");
+	put("/sys/devices/system/node/node0/cpulist", "0-1\n");
+	put("/sys/devices/system/node/node3x/cpulist", "9\n");
+	put("/sys/devices/system/node/power/control", "auto\n");
+	ck_assert_int_eq(machine_probe(kernel, &machine), 0);
+	ck_assert_uint_eq(machine->nr_nodes, 2);
+	ck_assert_uint_eq(machine->nodes[0].node_id, 0);
+	ck_assert_uint_eq(machine->nodes[1].node_id, 8);
+	ck_assert_uint_eq(idset_nr(&machine->online_cpus), 4);
+	ck_assert_uint_eq(idset_nr(&machine->nodes[1].usable_cpus), 2);
+	machine = machine_free(machine);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernel");
@@ -308,6 +352,8 @@ int main(void)
 	tcase_add_test(tcase, test_links_of_a_recorded_tree_stay_inside);
 	tcase_add_test(tcase, test_no_root_is_this_machine);
 	tcase_add_test(tcase, test_a_pool_is_read_and_written_at_its_node_and_size);
+	tcase_add_test(tcase, test_the_base_page_is_that_of_the_recorded_process);
+	tcase_add_test(tcase, test_nodes_of_a_tree_without_lists_are_found_by_their_directories);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
 }
