@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * sentence.h - what the model says, in words
+ *
+ * Everything returned is safe for a terminal and freed by the caller; NULL when out of memory.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "model.h"
+
+/*
+ * How far the host is, or the pools called @names (ends with NULL; empty or NULL: the host):
+ * "deferred, 42 %, 1.2 TiB of 4 TiB, 12 GiB/s, 3:12 left". No line break.
+ */
+char *sentence_progress(const struct model *model, char *const *names);
+
+/*
+ * What is missing of @pool, one line per node that did not reach its part, ends with a line break:
+ * "pool guests failed on node 1: 1.2 GiB of 4 GiB missing (fragmented)".
+ */
+char *sentence_missing(const struct pool *pool);
+
+/* Why shares of @pool are short, each reason once, with its nodes: "fragmented on 0,2-3". */
+char *sentence_reasons(const struct pool *pool);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scoped.h"
+#include "text.h"
+
+#define USEC_PER_SEC UINT64_C(1000000)
+
+const char *text_size(uint64_t bytes, bool is_exact, char *buffer)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	uint64_t tenths, rest = 0;
+	size_t unit = 0;
+
+	if (is_exact) {
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64, bytes);
+		return buffer;
+	}
+	for (; bytes >= 1024 && unit + 1 < ELEMENTS(units); unit++) {
+		rest = bytes % 1024;
+		bytes /= 1024;
+	}
+	tenths = bytes * 10 + (rest * 10 + 512) / 1024;
+	/* 1023.97 of a unit is printed as 1 of the next, not as 1024. */
+	if (tenths >= 10240 && unit + 1 < ELEMENTS(units)) {
+		tenths = 10;
+		unit++;
+	}
+	if (tenths % 10)
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10,
+		                tenths % 10, units[unit]);
+	else
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 " %s", tenths / 10, units[unit]);
+	return buffer;
+}
+
+const char *text_span(uint64_t usec, char *buffer)
+{
+	uint64_t seconds = usec / USEC_PER_SEC, tenths = usec / (USEC_PER_SEC / 10);
+
+	if (usec < USEC_PER_SEC)
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 " ms", usec / 1000);
+	else if (seconds < 60)
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 ".%" PRIu64 " s", tenths / 10,
+		                tenths % 10);
+	else if (seconds < 3600)
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 " min %" PRIu64 " s", seconds / 60,
+		                seconds % 60);
+	else
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 " h %" PRIu64 " min", seconds / 3600,
+		                seconds / 60 % 60);
+	return buffer;
+}
+
+const char *text_time_left(uint64_t left_bytes, uint64_t rate_bytes, char *buffer)
+{
+	uint64_t seconds;
+
+	if (!left_bytes || !rate_bytes) {
+		(void) snprintf(buffer, TEXT_MAX, "-");
+		return buffer;
+	}
+	seconds = left_bytes / rate_bytes + (left_bytes % rate_bytes != 0);
+	if (seconds >= 3600 * UINT64_C(100))
+		(void) snprintf(buffer, TEXT_MAX, ">99 h");
+	else if (seconds >= 3600)
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 ":%02u:%02u", seconds / 3600,
+		                (unsigned) (seconds / 60 % 60), (unsigned) (seconds % 60));
+	else
+		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 ":%02u", seconds / 60,
+		                (unsigned) (seconds % 60));
+	return buffer;
+}
+
+unsigned text_percent(uint64_t done_bytes, uint64_t total_bytes)
+{
+	unsigned percent;
+
+	if (done_bytes >= total_bytes)
+		return 100;
+	percent = (unsigned) ((double) done_bytes / (double) total_bytes * 100);
+	return percent > 99 ? 99 : percent;
+}
+
+/* One character of UTF-8 (D-Bus lets nothing else through); *ret_length is at least 1. */
+static uint32_t decode(const unsigned char *at, size_t *ret_length)
+{
+	size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : at[0] >= 0xc0 ? 2 : 1, i;
+	uint32_t rune = length == 1 ? at[0] : at[0] & (0x7fU >> length);
+
+	for (i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80) {
+			*ret_length = 1;
+			return at[0];
+		}
+		rune = rune << 6 | (at[i] & 0x3f);
+	}
+	*ret_length = length;
+	return rune;
+}
+
+static bool drives_terminal(uint32_t rune)
+{
+	return rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0x200e || rune == 0x200f ||
+	       (rune >= 0x2028 && rune <= 0x202e) || (rune >= 0x2066 && rune <= 0x2069);
+}
+
+char *text_escape(const char *foreign)
+{
+	const unsigned char *from = (const unsigned char *) foreign;
+	size_t length;
+	char *copy, *to;
+
+	copy = to = malloc(strlen(foreign) * 4 + 1);
+	if (!copy)
+		return NULL;
+	for (; *from; from += length) {
+		uint32_t rune = decode(from, &length);
+
+		if (!drives_terminal(rune)) {
+			memcpy(to, from, length);
+			to += length;
+		} else {
+			to += sprintf(to, rune < 0x100 ? "\\x%02x" : "\\u%04x", rune);
+		}
+	}
+	*to = '\0';
+	return copy;
+}
+
+static int span_unit(const char *unit, size_t length, uint64_t *ret_usec)
+{
+	static const struct {
+		const char *name;
+		uint64_t usec;
+	} units[] = {
+		{ "", USEC_PER_SEC },
+		{ "us", 1 },
+		{ "ms", 1000 },
+		{ "s", USEC_PER_SEC },
+		{ "sec", USEC_PER_SEC },
+		{ "m", USEC_PER_SEC * 60 },
+		{ "min", USEC_PER_SEC * 60 },
+		{ "h", USEC_PER_SEC * 3600 },
+		{ "hr", USEC_PER_SEC * 3600 },
+		{ "d", USEC_PER_SEC * 86400 },
+	};
+	size_t i;
+
+	for (i = 0; i < ELEMENTS(units); i++)
+		if (strlen(units[i].name) == length && memcmp(units[i].name, unit, length) == 0) {
+			*ret_usec = units[i].usec;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+int text_parse_span(const char *text, uint64_t *ret_usec)
+{
+	uint64_t sum = 0, part, unit_usec;
+	size_t length;
+	int r;
+
+	if (strcmp(text, "infinity") == 0) {
+		*ret_usec = UINT64_MAX;
+		return 0;
+	}
+	do {
+		char *end;
+
+		text += strspn(text, " ");
+		if (!isdigit((unsigned char) *text))
+			return -EINVAL;
+		errno = 0;
+		part = strtoull(text, &end, 10);
+		if (errno)
+			return -ERANGE;
+		text = end + strspn(end, " ");
+		for (length = 0; isalpha((unsigned char) text[length]);)
+			length++;
+		r = span_unit(text, length, &unit_usec);
+		if (r < 0)
+			return r;
+		if (__builtin_mul_overflow(part, unit_usec, &part) ||
+		    __builtin_add_overflow(sum, part, &sum) || sum == UINT64_MAX)
+			return -ERANGE;
+		text += length;
+		text += strspn(text, " ");
+	} while (*text);
+	*ret_usec = sum;
+	return 0;
+}
+
+#define WORD_MAX 24
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+	unsigned ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* Letters to insert, drop, change or swap to get from @a to @b; WORD_MAX for what is too long. */
+static unsigned slips(const char *a, const char *b)
+{
+	unsigned table[WORD_MAX + 1][WORD_MAX + 1];
+	size_t nr_a = strlen(a), nr_b = strlen(b), i, j;
+
+	if (nr_a > WORD_MAX || nr_b > WORD_MAX)
+		return WORD_MAX;
+	for (i = 0; i <= nr_a; i++)
+		table[i][0] = (unsigned) i;
+	for (j = 0; j <= nr_b; j++)
+		table[0][j] = (unsigned) j;
+	for (i = 1; i <= nr_a; i++)
+		for (j = 1; j <= nr_b; j++) {
+			table[i][j] = least(table[i - 1][j] + 1, table[i][j - 1] + 1,
+			                    table[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    table[i - 2][j - 2] + 1 < table[i][j])
+				table[i][j] = table[i - 2][j - 2] + 1;
+		}
+	return table[nr_a][nr_b];
+}
+
+const char *text_meant(const char *typed, const char *const *words, size_t nr)
+{
+	const char *best = NULL, *begun = NULL;
+	unsigned best_slips = 3, nr_begun = 0, n;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		n = slips(typed, words[i]);
+		if (n < best_slips && n < strlen(words[i])) {
+			best_slips = n;
+			best = words[i];
+		}
+		if (*typed && strncmp(typed, words[i], strlen(typed)) == 0) {
+			begun = words[i];
+			nr_begun++;
+		}
+	}
+	return nr_begun == 1 ? begun : best;
+}
