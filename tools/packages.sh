@@ -9,6 +9,8 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config libsystemd-dev libnum
 run_packages=(dbus-daemon util-linux)
 # Besides, for the tests. systemd: systemd-analyze and busctl; it need not be running.
 test_packages=(check dbus systemd scdoc shellcheck libxml2-utils python3-minimal)
+# Besides, for a container with systemd in it; root only.
+container_packages=(systemd-container mmdebstrap)
 
 die() {
 	echo "${0##*/}: $*" >&2

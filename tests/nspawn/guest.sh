@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Runs inside the container, see test-service.sh.
+set -u
+nr_passed=0
+nr_failed=0
+
+ok() { # sentence, command...
+	local sentence=$1
+	shift
+	if "$@" >/nodeinit-test/output 2>&1; then
+		nr_passed=$((nr_passed + 1))
+		echo "ok - $sentence"
+	else
+		nr_failed=$((nr_failed + 1))
+		echo "not ok - $sentence"
+		sed 's/^/    /' /nodeinit-test/output
+		journalctl -b -o cat -n 12 -u nodeinitd -u 'nodeinit-wait*' | sed 's/^/    journal: /'
+	fi
+}
+not() { ! "$@"; }
+active() { systemctl is-active --quiet "$1"; }
+property() { # unit, property, value: says what it is when it differs
+	local value
+	value=$(systemctl show -P "$2" "$1")
+	echo "$1 $2=$value"
+	[ "$value" = "$3" ]
+}
+pool() { # name, lines of [Pool]...
+	local name=$1
+	shift
+	printf '[Pool]\n' >"/etc/nodeinit/pools.d/$name.pool"
+	printf '%s\n' "$@" >>"/etc/nodeinit/pools.d/$name.pool"
+}
+bus_state() { [ "$(busctl get-property org.nodeinit1 /org/nodeinit1 org.nodeinit1.Manager State)" = "s \"$1\"" ]; }
+pool_state() { # name, state
+	[ "$(busctl get-property org.nodeinit1 "/org/nodeinit1/pool/$1" org.nodeinit1.Pool State)" = "s \"$2\"" ]
+}
+# command...: until it succeeds, for at most 20 s
+eventually() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+consumer() { # name, what it requires
+	cat >"/etc/systemd/system/$1.service" <<-END
+		[Unit]
+		Requires=$2
+		After=$2
+		[Service]
+		Type=oneshot
+		RemainAfterExit=yes
+		ExecStart=/bin/true
+	END
+}
+
+systemd-sysusers
+systemctl daemon-reload
+systemctl reload dbus
+
+# No pool.
+ok "it starts without any pool" systemctl start nodeinitd
+ok "without any pool its state is idle" bus_state idle
+ok "without any pool the target is reached" systemctl start nodeinit-ready.target
+ok "it runs as its own user" property nodeinitd User nodeinit
+pid=$(systemctl show -P MainPID nodeinitd)
+ok "its uid is not root's" test "$(stat -c %U "/proc/$pid")" = nodeinit
+ok "CAP_SYS_ADMIN is all it has" grep -q '^CapBnd:[[:space:]]*0000000000200000$' "/proc/$pid/status"
+ok "it ends cleanly" systemctl stop nodeinitd
+ok "and not as failed" property nodeinitd Result success
+ok "the target does not outlive it" not active nodeinit-ready.target
+
+# A pool of each page kind that a container can have.
+pool small Kind=region PageSize=base Size=64M
+pool wide Kind=region PageSize=thp Size=64M
+consumer guests nodeinit-ready.target
+systemctl daemon-reload
+ok "a consumer pulls in all of it, and waits" systemctl start guests
+ok "the daemon is ready then" bus_state ready
+ok "meminitctl says so too" meminitctl status
+ok "the wait says how far it got" test -n "$(systemctl show -P StatusText nodeinit-wait)"
+ok "the daemon says so in its status" test -n "$(systemctl show -P StatusText nodeinitd)"
+ok "one pool can be waited for" systemctl start nodeinit-wait@small
+ok "memory of the pool is there" test "$(busctl get-property org.nodeinit1 /org/nodeinit1/pool/small org.nodeinit1.Pool BytesDone)" = "t 67108864"
+ok "memory of huge pages is there" test "$(busctl get-property org.nodeinit1 /org/nodeinit1/pool/wide org.nodeinit1.Pool BytesDone)" = "t 67108864"
+ok "a share's end is in the journal with its pool" grep -q . <(journalctl -b -u nodeinitd NODEINIT_POOL=small -o cat)
+
+# Reload.
+pool later Kind=region PageSize=base Size=16M
+ok "reload takes a new pool" systemctl reload nodeinitd
+ok "which can be waited for" meminitctl wait later
+pool broken Kind=region PageSize=base Size=16
+ok "reload says that a file is broken" not systemctl reload nodeinitd
+ok "and the daemon goes on" active nodeinitd
+ok "with the other pools as they were" pool_state later ready
+ok "but it does not call itself ready" bus_state failed
+rm /etc/nodeinit/pools.d/broken.pool /etc/nodeinit/pools.d/later.pool
+
+# Who may do what.
+ok "everybody may look" setpriv --reuid=nobody --regid=nogroup --clear-groups meminitctl nodes
+ok "not everybody may pause" not setpriv --reuid=nobody --regid=nogroup --clear-groups meminitctl pause
+ok "root may" meminitctl pause
+ok "and resume" meminitctl resume
+
+# Killed.
+systemctl kill --signal=KILL nodeinitd
+ok "a killed daemon is started again" eventually property nodeinitd NRestarts 1
+ok "and fills its pools again" eventually bus_state ready
+ok "its consumers live on" active guests
+ok "stopping it by hand stops them" systemctl stop nodeinitd
+ok "with it" not active guests
+
+# Failed: there is no such page in this world.
+pool impossible Kind=hugetlb PageSize=512T Size=1p Required=no
+consumer unlucky nodeinit-wait@impossible.service
+systemctl daemon-reload
+ok "a pool that cannot be had does not stop the daemon" systemctl start nodeinitd
+ok "nor what is required" systemctl start nodeinit-ready.target
+ok "its own wait fails" not systemctl start nodeinit-wait@impossible
+ok "with the pool in the journal" grep -q impossible <(journalctl -b -u nodeinit-wait@impossible -o cat)
+ok "a consumer that requires it is not started" not systemctl start unlucky
+ok "and does not try again" property unlucky NRestarts 0
+systemctl stop nodeinitd
+systemctl reset-failed
+
+# Activation.
+ok "it can be enabled" systemctl enable nodeinitd
+ok "then a call on the bus starts it" busctl call org.nodeinit1 /org/nodeinit1 org.nodeinit1.Manager ListPools "a{sv}" 0
+ok "as its unit" not property nodeinitd MainPID 0
+ok "nothing was refused by the sandbox" not grep -E 'Operation not permitted|Bad system call' <(journalctl -b -u nodeinitd -o cat)
+
+echo "$nr_passed passed, $nr_failed failed"
