@@ -15,7 +15,6 @@
 #include "region.h"
 
 #define REGIONS_HELD_MAX 16
-#define CPUS_MAX         8192 /* CONFIG_NR_CPUS ends here */
 
 enum region_state {
 	REGION_NEW, /* no memory */
@@ -35,7 +34,9 @@ struct region {
 	/* What stage.done_bytes has of it. Not taken back while it is built anew, only when it is
 	 * given up. */
 	_Atomic uint64_t counted_bytes;
-	_Atomic uint64_t nr_chunks_left;
+	_Atomic uint64_t nr_chunks_left; /* not yet done */
+	uint64_t next_bytes;             /* where the next chunk to take begins */
+	unsigned nr_writers;             /* threads that are at a chunk of it */
 };
 
 struct region_stage {
@@ -43,8 +44,7 @@ struct region_stage {
 	size_t nr_regions;
 	struct region **queue; /* to be filled in this round */
 	size_t nr_queued;
-	uint64_t window; /* regions filled side by side */
-	uint64_t chunks_per_region;
+	size_t first_open; /* of the queue: all before it have no chunk left to take */
 	_Atomic uint64_t done_bytes;
 	int round_error;                        /* the first one */
 	_Atomic enum share_reason limit_reason; /* why not all of them are queued */
@@ -74,8 +74,18 @@ struct region_share {
 };
 
 void region_init(struct region *region, uint64_t bytes);
-/* Before a round: nothing of it is filled. */
-void region_restart(struct region *region, uint64_t chunk_bytes);
+/* Before a round: nothing of it is filled. Return: its chunks. */
+uint64_t region_restart(struct region *region, uint64_t chunk_bytes);
+
+/*
+ * The next chunk that nobody has taken; there is one for each of part.nr_chunks calls. A file on
+ * tmpfs has one writer, so of regions of thp one that nobody writes to comes first; of others
+ * the one that is nearest to being ready. To be followed by region_leave().
+ */
+struct region *region_take_chunk(struct region_share *regions, struct region_stage *stage,
+                                 uint64_t chunk_bytes, uint64_t *ret_offset_bytes);
+void region_leave(struct region_share *regions, struct region *region);
+
 /* Make its memory unless somebody has. Return: 0; -EHWPOISON it is given up; as memory_ops.make. */
 int region_make(struct share *share, struct region *region);
 void region_poison(struct region *region);

@@ -17,12 +17,48 @@ void region_init(struct region *region, uint64_t bytes)
 	region->bytes = bytes;
 }
 
-void region_restart(struct region *region, uint64_t chunk_bytes)
+uint64_t region_restart(struct region *region, uint64_t chunk_bytes)
 {
+	uint64_t nr_chunks = region->bytes / chunk_bytes + (region->bytes % chunk_bytes != 0);
+
 	atomic_store_explicit(&region->filled_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&region->nr_chunks_left,
-	                      region->bytes / chunk_bytes + (region->bytes % chunk_bytes != 0),
-	                      memory_order_relaxed);
+	atomic_store_explicit(&region->nr_chunks_left, nr_chunks, memory_order_relaxed);
+	region->next_bytes = 0;
+	region->nr_writers = 0;
+	return nr_chunks;
+}
+
+struct region *region_take_chunk(struct region_share *regions, struct region_stage *stage,
+                                 uint64_t chunk_bytes, uint64_t *ret_offset_bytes)
+{
+	struct region *best = NULL;
+
+	(void) pthread_mutex_lock(&regions->lock);
+	for (size_t i = stage->first_open; i < stage->nr_queued; i++) {
+		struct region *region = stage->queue[i];
+
+		if (region->next_bytes >= region->bytes) {
+			stage->first_open += i == stage->first_open;
+			continue;
+		}
+		if (!best || region->nr_writers < best->nr_writers)
+			best = region;
+		if (best->nr_writers == 0 || regions->share.page != PLAN_PAGE_THP)
+			break;
+	}
+	assert(best);
+	*ret_offset_bytes = best->next_bytes;
+	best->next_bytes += bytes_min(chunk_bytes, best->bytes - best->next_bytes);
+	best->nr_writers++;
+	(void) pthread_mutex_unlock(&regions->lock);
+	return best;
+}
+
+void region_leave(struct region_share *regions, struct region *region)
+{
+	(void) pthread_mutex_lock(&regions->lock);
+	region->nr_writers--;
+	(void) pthread_mutex_unlock(&regions->lock);
 }
 
 int region_make(struct share *share, struct region *region)

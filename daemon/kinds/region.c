@@ -6,12 +6,11 @@
  *
  * What several threads touch: region.state and region.memory under region.lock;
  * region.filled_bytes, region.counted_bytes, region.nr_chunks_left and stage.done_bytes are
- * atomics; the stock, the reasons and the counts under region_share.lock. The rest belongs to the
- * worker between rounds.
+ * atomics; the stock, the reasons, the counts and who writes where under region_share.lock. The
+ * rest belongs to the worker between rounds.
  */
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 
 #include "../base/size.h"
 #include "../machine/machine.h"
@@ -19,7 +18,6 @@
 #include "region-share.h"
 
 #define POISONED_MAX 16
-#define WRITERS_MAX  16
 
 static int region_share_new(struct share **ret)
 {
@@ -102,24 +100,6 @@ static int part_limit(struct region_share *regions, struct part *part, uint64_t 
 	return 0;
 }
 
-/*
- * Files on tmpfs have one writer each: as many of them are filled at the same time as the worker
- * has CPUs. Other memory takes any number of threads, one region after another.
- */
-static unsigned region_window(const struct share *share)
-{
-	cpu_set_t *cpus;
-	unsigned nr = 1;
-
-	if (share->page != PLAN_PAGE_THP)
-		return 1;
-	cpus = CPU_ALLOC(CPUS_MAX);
-	if (cpus && sched_getaffinity(0, CPU_ALLOC_SIZE(CPUS_MAX), cpus) == 0)
-		nr = (unsigned) CPU_COUNT_S(CPU_ALLOC_SIZE(CPUS_MAX), cpus);
-	CPU_FREE(cpus);
-	return nr < WRITERS_MAX ? nr : WRITERS_MAX;
-}
-
 static int region_prepare(struct part *part)
 {
 	struct region_share *regions = (struct region_share *) part->share;
@@ -144,7 +124,7 @@ static int region_prepare(struct part *part)
 	if (r != 0)
 		return r;
 
-	stage->nr_queued = 0;
+	stage->nr_queued = stage->first_open = 0;
 	for (size_t i = 0; i < stage->nr_regions; i++) {
 		struct region *region = &stage->regions[i];
 
@@ -152,26 +132,10 @@ static int region_prepare(struct part *part)
 			continue;
 		held_bytes += region->bytes;
 		stage->queue[stage->nr_queued++] = region;
-		region_restart(region, chunk_bytes(part->share));
+		part->nr_chunks += region_restart(region, chunk_bytes(part->share));
 	}
 	part->chunk_bytes = chunk_bytes(part->share);
-	stage->window = region_window(part->share);
-	stage->chunks_per_region =
-		bytes_round_up(part->share->region_bytes, part->chunk_bytes) / part->chunk_bytes;
-	part->nr_chunks = stage->nr_queued * stage->chunks_per_region;
 	return part->nr_chunks > 0 || held_bytes >= part->want_bytes ? 0 : -EAGAIN;
-}
-
-/* Chunk @index: every window of regions is walked across, a chunk of each in turn. */
-static struct region *find_chunk(const struct region_stage *stage, uint64_t index,
-                                 uint64_t chunk_size_bytes, uint64_t *ret_offset_bytes)
-{
-	uint64_t first = index / (stage->window * stage->chunks_per_region) * stage->window;
-	uint64_t within = index % (stage->window * stage->chunks_per_region);
-	uint64_t nr = bytes_min(stage->window, stage->nr_queued - first);
-
-	*ret_offset_bytes = within / nr * chunk_size_bytes;
-	return stage->queue[first + within % nr];
 }
 
 /* Kept for finish(): the first error of the round is the one that is told. */
@@ -202,19 +166,14 @@ static int region_complete(struct region_share *regions, struct region *region)
 	return r;
 }
 
-static int region_run_chunk(struct part *part, uint64_t index)
+static int fill_chunk(struct part *part, uint64_t index, struct region *region,
+                      uint64_t offset_bytes)
 {
 	struct region_share *regions = (struct region_share *) part->share;
 	struct region_stage *stage = &regions->stages[part->stage];
 	const struct memory_ops *memory = part->share->context->memory;
-	uint64_t offset_bytes, bytes;
-	struct region *region = find_chunk(stage, index, part->chunk_bytes, &offset_bytes);
+	uint64_t bytes = bytes_min(part->chunk_bytes, region->bytes - offset_bytes);
 	int r;
-
-	/* The last region of a share may be smaller. */
-	if (offset_bytes >= region->bytes)
-		return 0;
-	bytes = bytes_min(part->chunk_bytes, region->bytes - offset_bytes);
 
 	r = region_make(part->share, region);
 	if (r == -EHWPOISON)
@@ -237,6 +196,22 @@ static int region_run_chunk(struct part *part, uint64_t index)
 		return 0;
 	}
 	return r < 0 ? round_fail(regions, stage, r) : 0;
+}
+
+/* @index says how far the round is; which chunk is next depends on who writes where. */
+static int region_run_chunk(struct part *part, uint64_t index)
+{
+	struct region_share *regions = (struct region_share *) part->share;
+	struct region_stage *stage = &regions->stages[part->stage];
+	uint64_t offset_bytes;
+	struct region *region;
+	int r;
+
+	assert(index < part->nr_chunks);
+	region = region_take_chunk(regions, stage, part->chunk_bytes, &offset_bytes);
+	r = fill_chunk(part, index, region, offset_bytes);
+	region_leave(regions, region);
+	return r;
 }
 
 /* What the round left unfinished goes; what has poison is held until it is replaced. */

@@ -461,6 +461,55 @@ START_TEST(test_a_crew_fills_each_byte_once_and_readers_may_look_meanwhile)
 }
 END_TEST
 
+START_TEST(test_files_of_thp_have_one_writer_each_while_there_are_enough)
+{
+	struct share *share = one_share(PLAN_PAGE_THP, HUGE, 12, 0);
+	struct part *part = &share->parts[STAGE_EARLY];
+	_Atomic uint64_t next = 0;
+	struct crew_member member = { part, &next };
+	pthread_t threads[4];
+
+	ck_assert_int_eq(share->ops->prepare(part), 0);
+	/* All but the end, where there are fewer files than threads. */
+	next = 4 * 3 + 4;
+	memory_model_gate_close();
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, crew_main, &member), 0);
+	ck_assert(memory_model_gate_wait(4, 20000000));
+	/* Four at the same time, each at the first chunk of its own file. */
+	ck_assert_uint_eq(counts().max_mapped, 4);
+	ck_assert_uint_eq(counts().max_writers, 1);
+	memory_model_gate_open(UINT_MAX);
+	for (unsigned i = 0; i < 4; i++)
+		(void) pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(counts().max_writers, 1);
+	(void) share->ops->finish(part, true);
+}
+END_TEST
+
+START_TEST(test_other_memory_takes_the_whole_crew_at_one_region_after_another)
+{
+	struct share *share = one_share(PLAN_PAGE_BASE, BASE, 4, 0);
+	struct part *part = &share->parts[STAGE_EARLY];
+	_Atomic uint64_t next = 0;
+	struct crew_member member = { part, &next };
+	pthread_t threads[4];
+
+	ck_assert_int_eq(share->ops->prepare(part), 0);
+	memory_model_gate_close();
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, crew_main, &member), 0);
+	ck_assert(memory_model_gate_wait(4, 20000000));
+	ck_assert_uint_eq(counts().nr_made, 1);
+	ck_assert_uint_eq(counts().max_writers, 4);
+	memory_model_gate_open(UINT_MAX);
+	for (unsigned i = 0; i < 4; i++)
+		(void) pthread_join(threads[i], NULL);
+	ck_assert_int_eq(share->ops->finish(part, false), 0);
+	ck_assert_uint_eq(region_nr_ready(share), 4);
+}
+END_TEST
+
 START_TEST(test_a_crew_that_runs_short_leaves_whole_regions)
 {
 	struct share *share = one_share(PLAN_PAGE_THP, HUGE, 16, 0);
@@ -509,6 +558,8 @@ int main(void)
 	tcase_add_test(tcase, test_a_kind_that_is_not_there_is_said_to_be_unsupported);
 	tcase_add_loop_test(tcase, test_a_crew_fills_each_byte_once_and_readers_may_look_meanwhile,
 	                    0, (int) ELEMENTS(crew_pages));
+	tcase_add_test(tcase, test_files_of_thp_have_one_writer_each_while_there_are_enough);
+	tcase_add_test(tcase, test_other_memory_takes_the_whole_crew_at_one_region_after_another);
 	tcase_add_test(tcase, test_a_crew_that_runs_short_leaves_whole_regions);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
