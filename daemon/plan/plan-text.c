@@ -35,6 +35,13 @@ static int table_new(FILE *out, const struct column *columns, size_t nr_columns,
 	return 0;
 }
 
+static int table_print(struct libscols_table *table)
+{
+	int r = scols_print_table(table);
+
+	return r < 0 && r != -ENOMEM ? -EIO : r;
+}
+
 static int set_size(struct libscols_line *line, size_t column, uint64_t bytes)
 {
 	char text[SIZE_TEXT_MAX];
@@ -166,7 +173,7 @@ static int print_shares(const struct plan *plan, FILE *out)
 	if (r < 0)
 		return r;
 	fputs("What the nodes bring into service (amounts are for each node):\n\n", out);
-	return scols_print_table(table) < 0 ? -EIO : 0;
+	return table_print(table);
 }
 
 enum {
@@ -247,7 +254,7 @@ static int print_accounts(const struct plan *plan, FILE *out)
 	if (r < 0)
 		return r;
 	fputs("Where the memory goes (for each node):\n\n", out);
-	return scols_print_table(table) < 0 ? -EIO : 0;
+	return table_print(table);
 }
 
 static bool is_helped_alike(const struct plan_node *a, const struct plan_node *b)

@@ -181,11 +181,13 @@ START_TEST(test_all_nodes_are_those_with_memory_and_the_others_are_still_shown)
 {
 	world_add_node(&world, 0, 64 * GIB);
 	world_add_node(&world, 1, 0);
+	idset_clear(&world_add_node(&world, 2, 64 * GIB)->cpus);
 	world_add_pool(&world, "a", POOL_REGION, "1G");
 	world_plan(&world);
 	ck_assert_ptr_null(world_share(&world, 1, "a"));
+	world_expect(&world, 2, "a", GIB, 0, PLAN_ACCEPTED);
 	ck_assert(plan_node(world.plan, 1)->exists);
-	ck_assert_uint_eq(world.plan->nr_nodes, 2);
+	ck_assert_uint_eq(world.plan->nr_nodes, 3);
 	ck_assert_uint_eq(world.plan->nr_warnings, 0);
 	ck_assert_int_eq(plan_exit_code(world.plan), 0);
 }

@@ -105,8 +105,10 @@ START_TEST(test_thp_without_a_mount_or_the_knob_is_refused)
 	world.machine.thp = MACHINE_THP_NONE;
 	world_add_node(&world, 0, 64 * GIB);
 	world_set_page(world_add_pool(&world, "a", POOL_REGION, "4G"), POOL_PAGE_THP, 0);
+	world_add_pool(&world, "b", POOL_REGION, "4G");
 	world_plan(&world);
 	world_expect(&world, 0, "a", 0, 4 * GIB, PLAN_UNSUPPORTED_SIZE);
+	world_expect(&world, 0, "b", 4 * GIB, 0, PLAN_ACCEPTED);
 	ck_assert(world_is_warned(&world, "pool a: no pages of thp for kind region here"));
 	world.machine.thp = MACHINE_THP_MEMFD;
 	world_plan(&world);
