@@ -110,6 +110,15 @@ static struct quote quote_for_node(const struct settings *settings, size_t key, 
 
 static void refuse_minimum(const struct settings *settings, struct quote minimum, struct quote size)
 {
+	const char *of_node = strchr(size.name, '@');
+
+	if (of_node && !strchr(minimum.name, '@')) {
+		notes_refuse(settings->notes, minimum.position,
+		             "%s=%s is above %s=%s; accepted: at most as much, or a Minimum%s= "
+		             "besides",
+		             minimum.name, minimum.value, size.name, size.value, of_node);
+		return;
+	}
 	notes_refuse(settings->notes, minimum.position,
 	             "%s=%s is above %s=%s; accepted: at most as much", minimum.name, minimum.value,
 	             size.name, size.value);

@@ -76,8 +76,6 @@ static int read_nodes(const char *value, struct pool_config *pool)
 		pool->nodes = POOL_NODES_CPU;
 	else {
 		r = idset_parse(value, &pool->node_list);
-		if (!r && idset_is_empty(&pool->node_list))
-			r = -EINVAL;
 		if (!r)
 			pool->nodes = POOL_NODES_LIST;
 	}

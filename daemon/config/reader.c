@@ -76,11 +76,8 @@ static char *serve_piece(struct reader *reader, char *buffer, size_t buffer_byte
 	size_t piece_bytes = strnlen(piece, room_bytes);
 
 	reader->rest = piece[piece_bytes] ? piece + piece_bytes : NULL;
-	if (reader->rest) {
+	if (reader->rest)
 		reader->is_parted_by_blank = is_blank(*reader->rest) || is_blank(reader->rest[-1]);
-		while (is_blank(*reader->rest))
-			reader->rest++;
-	}
 	snprintf(buffer, buffer_bytes, "%.*s=%.*s\n", (int) reader->key_bytes, reader->line.text,
 	         (int) piece_bytes, piece);
 	reader->is_unanswered = true;

@@ -229,6 +229,19 @@ START_TEST(test_an_unreadable_daemon_file_is_refused_and_defaults_hold)
 }
 END_TEST
 
+START_TEST(test_a_link_to_nowhere_hides_the_later_file_and_is_refused)
+{
+	const struct config *config;
+
+	tree_link("etc/nodeinit/nodeinitd.conf", "nowhere");
+	tree_file("usr/lib/nodeinit/nodeinitd.conf", "[Daemon]\nRetry=9\n");
+	config = tree_search();
+	tree_expect_notes("refused etc/nodeinit/nodeinitd.conf: cannot be read: No such file or "
+	                  "directory\n");
+	check_defaults(&config->daemon);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("config-daemon");
@@ -247,6 +260,7 @@ int main(void)
 	tcase_add_test(daemon, test_dropins_of_the_daemon_are_applied_in_order);
 	tcase_add_test(daemon, test_an_empty_daemon_file_hides_the_later_one_and_keeps_dropins);
 	tcase_add_test(daemon, test_an_unreadable_daemon_file_is_refused_and_defaults_hold);
+	tcase_add_test(daemon, test_a_link_to_nowhere_hides_the_later_file_and_is_refused);
 	suite_add_tcase(suite, daemon);
 	return suite_main(suite);
 }

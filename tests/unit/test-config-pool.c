@@ -287,7 +287,7 @@ START_TEST(test_a_section_of_another_kind_is_a_warning_and_not_judged)
 {
 	const struct config *config = tree_pool("[Pool]\nKind=hugetlb\nSize=1G\n[Region]\n"
 	                                        "RegionSize=nonsense\nUsers=alice\n[Hugetlb]\n"
-	                                        "Shrink=yes\n");
+	                                        "Shrink=yes\n[Region]\nLock=yes\n");
 	const struct pool_config *pool = config_pool(config, "guests");
 
 	tree_expect_notes("warning " FILE_ ":4: [Region] has no effect in a pool with "
@@ -341,6 +341,7 @@ START_TEST(test_pages_and_bytes_compare_once_the_page_is_known)
 	             "much\n");
 	ck_assert_ptr_nonnull(pool_with("PageSize=2M\nMinimum=32768p\n", ""));
 	ck_assert_ptr_nonnull(pool_with("PageSize=huge\nMinimum=32769p\n", ""));
+	ck_assert_ptr_nonnull(pool_with("PageSize=huge\nSize=1p\nMinimum=64G\n", ""));
 }
 END_TEST
 
@@ -348,13 +349,23 @@ START_TEST(test_a_minimum_above_the_size_of_one_node_is_refused)
 {
 	refused_with("Minimum=8G\nSize@1=4G\n",
 	             "refused " FILE_ ":4: Minimum=8G is above Size@1=4G; accepted: at most as "
-	             "much\n");
+	             "much, or a Minimum@1= besides\n");
+	ck_assert_ptr_nonnull(pool_with("Minimum=8G\nSize@1=4G\nMinimum@1=2G\n", ""));
 	refused_with("Minimum@2=128G\n", "refused " FILE_ ":4: Minimum@2=128G is above Size=64G; "
 	                                 "accepted: at most as much\n");
 	refused_with("Size@2=8G\nMinimum@2=9G\n",
 	             "refused " FILE_ ":5: Minimum@2=9G is above Size@2=8G; accepted: at most as "
 	             "much\n");
 	ck_assert_ptr_nonnull(pool_with("Size@2=128G\nMinimum@2=100G\n", ""));
+}
+END_TEST
+
+START_TEST(test_anything_is_above_nothing_whatever_the_unit)
+{
+	refused_with("Size@1=0\nMinimum=50%\n",
+	             "refused " FILE_ ":5: Minimum=50% is above Size@1=0; accepted: at most as "
+	             "much, or a Minimum@1= besides\n");
+	ck_assert_ptr_nonnull(pool_with("Size@1=0%\nMinimum@1=0p\n", ""));
 }
 END_TEST
 
@@ -542,6 +553,7 @@ int main(void)
 	tcase_add_test(pool, test_a_minimum_above_the_size_is_refused);
 	tcase_add_test(pool, test_pages_and_bytes_compare_once_the_page_is_known);
 	tcase_add_test(pool, test_a_minimum_above_the_size_of_one_node_is_refused);
+	tcase_add_test(pool, test_anything_is_above_nothing_whatever_the_unit);
 	tcase_add_test(pool, test_only_amounts_differ_between_nodes);
 	tcase_add_test(pool, test_a_node_override_names_one_node);
 	tcase_add_test(pool, test_an_override_of_a_node_left_out_is_a_warning);

@@ -71,7 +71,7 @@ END_TEST
 START_TEST(test_a_backslash_joins_lines_across_comments)
 {
 	const struct pool_config *pool = good("[Pool]\nKind=region\nSize=64G\n[Region]\n"
-	                                      "Users=alice \\\n"
+	                                      "Users=alice\\\n"
 	                                      "# not carol \\\n"
 	                                      "  bob \\\r\n"
 	                                      "dave # the last\n"
@@ -226,6 +226,8 @@ START_TEST(test_a_line_that_is_no_assignment_is_refused)
 	        "refused " FILE_ ":4: 'Size 64G' is neither Key=value nor a [Section]\n");
 	refused("Early: all\n", 11,
 	        "refused " FILE_ ":4: 'Early: all' is neither Key=value nor a [Section]\n");
+	refused("Early: a=b\n", 11,
+	        "refused " FILE_ ":4: 'Early: a=b' is neither Key=value nor a [Section]\n");
 	refused("=all\n", 5, "refused " FILE_ ":4: '=all' is neither Key=value nor a [Section]\n");
 }
 END_TEST
