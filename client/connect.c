@@ -15,6 +15,9 @@ static int open_address(const char *address, sd_bus **ret)
 	scoped(sd_bus_unrefp) sd_bus *bus = NULL;
 	int r;
 
+	/* sd-bus passes over parts that it does not know, and then finds nobody. */
+	if (!strchr(address, ':'))
+		return -EINVAL;
 	r = sd_bus_new(&bus);
 	if (r < 0)
 		return r;

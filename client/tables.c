@@ -33,6 +33,8 @@ static int table_new(const struct client *client, const struct column *columns, 
 	if (!table)
 		return -ENOMEM;
 	(void) scols_table_enable_noheadings(table, !client->has_legend);
+	/* cell() has escaped already; twice would double the backslashes. */
+	(void) scols_table_enable_noencoding(table, 1);
 	(void) scols_table_enable_colors(table, client->has_out_color);
 	for (i = 0; i < nr_columns; i++)
 		if (!scols_table_new_column(table, columns[i].title, 0, columns[i].flags)) {

@@ -1,0 +1,343 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# meminitctl on a bus of its own, against tests/lib/fake-daemon.c.
+#
+#     MEMINITCTL=... FAKE_DAEMON=... COMPLETION=... tests/client/test-client.sh [TEST...]
+#
+# Each test_* function is one test with a fresh bus and daemon. Nothing sleeps: the fake daemon
+# answers each line when it is done, "await" when the client has called, and all reads have limits.
+# shellcheck disable=SC2317 # the tests are called by name
+set -u
+export LC_ALL=C.UTF-8 TERM=xterm
+unset NO_COLOR NOTIFY_SOCKET DBUS_SYSTEM_BUS_ADDRESS NODEINITD
+: "${MEMINITCTL:?}" "${FAKE_DAEMON:?}" "${COMPLETION:?}"
+command -v dbus-daemon >/dev/null || { echo "skipped: there is no dbus-daemon here"; exit 77; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+limit=20
+
+# The bus and the daemon of one test; both end with its subshell.
+start_bus() {
+	coproc BUS { exec dbus-daemon --session --nofork --address="unix:path=$work/bus" \
+		--print-address 2>"$work/bus.log"; }
+	bus_pid=$!
+	read -rt $limit _ <&"${BUS[0]}"
+	address=unix:path=$work/bus
+}
+start_daemon() {
+	mkfifo "$work/to" "$work/from"
+	"$FAKE_DAEMON" "$address" <"$work/to" >"$work/from" &
+	fake_pid=$!
+	exec 8>"$work/to" 9<"$work/from"
+	heard ok
+}
+# Waited for: a bus that ends late takes the socket of the next one with it.
+stop_all() {
+	# shellcheck disable=SC2046 # one word a process
+	kill $(jobs -p) 2>/dev/null
+	wait
+	rm -rf "${work:?}"/*
+}
+heard() { read -rt $limit answer <&9 && [[ $answer == *"$1" ]]; }
+tell() { echo "$*" >&8; heard ok; }
+
+# Run the client: $status, $work/out and $work/err.
+run() {
+	status=0
+	timeout $limit "$MEMINITCTL" --bus="$address" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+}
+run_behind() {
+	timeout $limit "$MEMINITCTL" --bus="$address" "$@" >"$work/out" 2>"$work/err" </dev/null &
+	client_pid=$!
+}
+ended() {
+	status=0
+	wait "$client_pid" || status=$?
+}
+is() { [ "$status" -eq "$1" ] || { echo "exit status $status, not $1"; cat "$work/err"; return 1; }; }
+out() { grep -Fq -- "$1" "$work/out" || { echo "not in the output: $1"; cat "$work/out"; return 1; }; }
+err() { grep -Fq -- "$1" "$work/err" || { echo "not said: $1"; cat "$work/err"; return 1; }; }
+quiet() { ! [ -s "$work/err" ] || { echo "said:"; cat "$work/err"; return 1; }; }
+no() { ! "$@" >/dev/null; }
+
+GIB=$((1 << 30))
+two_nodes() {
+	tell node 0 CPUs=0-17 BytesTotal=$((4 * GIB)) BytesDone=$GIB Rate=$GIB Threads=18 State=deferred CurrentPool=guests
+	tell node 1 CPUs=18-35 BytesTotal=$((4 * GIB)) State=waiting
+	tell pool guests State=deferred BytesTotal=$((8 * GIB)) BytesDone=$GIB
+	tell share guests 0 deferred $((4 * GIB)) $((2 * GIB)) $GIB 0 -
+	tell share guests 1 waiting $((4 * GIB)) $((2 * GIB)) 0 0 -
+	tell host State=deferred BytesTotal=$((8 * GIB)) BytesDone=$GIB StartedMonotonic=1000000 EarlyMonotonic=2200000
+}
+fail_node_1() {
+	tell share guests 1 failed $((4 * GIB)) $((2 * GIB)) $((3 * GIB)) $GIB fragmented
+	tell pool guests State=failed BytesShort=$GIB
+	tell node 1 State=failed BytesDone=$((3 * GIB)) BytesShort=$GIB
+	tell host State=failed BytesShort=$GIB
+}
+all_ready() {
+	for n in 0 1; do
+		tell node $n BytesDone=$((4 * GIB)) Rate=0 Threads=0 State=ready CurrentPool=
+		tell share guests $n ready $((4 * GIB)) $((2 * GIB)) $((4 * GIB)) 0 -
+	done
+	tell pool guests State=ready BytesDone=$((8 * GIB))
+	tell host State=ready Ready=1 BytesDone=$((8 * GIB)) ReadyMonotonic=193000000
+}
+
+# --- status, nodes, pools
+test_idle_is_success() { run; is 0; out "idle"; quiet; }
+test_status_of_a_host_at_work_is_3_and_shows_nodes_and_pools() {
+	two_nodes; run; is 3; out "1 GiB of 8 GiB (12 %)"; out "after 1.2 s"; out "0:03"; out "guests"
+	grep -Eq '^ +0 deferred +1 GiB +4 GiB +1 GiB/s +0:03 +18 0-17 +guests$' "$work/out"
+}
+test_status_of_a_failed_host_is_1_with_reason_and_node() {
+	two_nodes; fail_node_1; run; is 1; out "fragmented on 1"
+	out "pool guests is failed on node 1: 1 GiB of 4 GiB missing (fragmented)"
+}
+test_status_of_a_ready_host_is_0() { two_nodes; all_ready; run status; is 0; out "after 3 min 12 s"; }
+test_status_of_one_node_or_pool_has_its_own_exit_status() {
+	two_nodes; fail_node_1
+	run status 0; is 3; out "node 0: deferred"
+	run status node1; is 1
+	run status guests; is 1; out "1 GiB fragmented"
+	run status nix; is 4; err "no node or pool 'nix'"
+}
+test_quiet_status_prints_nothing() { two_nodes; run -q; is 3; no out nodeinitd; quiet; }
+test_bytes_are_exact_with_b() { two_nodes; run -b pools; is 0; out "1073741824 8589934592"; }
+test_no_legend_leaves_only_data() {
+	two_nodes; run --no-legend pools; is 0; [ "$(wc -l <"$work/out")" = 1 ]; [[ $(<"$work/out") == guests* ]]
+}
+test_an_unknown_pool_is_4() { two_nodes; run pools guests nix; is 4; no out guests; err "no pool 'nix'"; }
+test_json_is_one_document_with_bytes() {
+	two_nodes; run --json; is 3
+	python3 - "$work/out" <<-'END'
+		import json, sys
+		host = json.load(open(sys.argv[1]))
+		assert host["state"] == "deferred" and host["total"] == 8 << 30 and host["ready"] is False
+		assert [n["id"] for n in host["nodes"]] == [0, 1]
+		assert host["nodes"][0]["helper_node"] is None and host["nodes"][0]["cpus"] == "0-17"
+		share = host["pools"][0]["shares"][0]
+		assert share == {"node": 0, "state": "deferred", "total": 4 << 30, "early": 2 << 30,
+		                 "done": 1 << 30, "short": 0, "reason": ""}
+	END
+}
+test_nodes_are_sorted_by_id_not_by_name() {
+	tell many 12; run --no-legend nodes; is 0
+	[ "$(awk '{ printf "%s ", $1 }' "$work/out")" = "0 1 2 3 4 5 6 7 8 9 10 11 " ]
+}
+test_a_host_of_108_nodes_fits_into_80_columns() {
+	tell many 108; COLUMNS=80 script -qec "stty cols 80 rows 24; '$MEMINITCTL' --bus='$address' nodes" /dev/null \
+		</dev/null >"$work/out"
+	[ "$(grep -c guests "$work/out")" = 36 ]
+	sed 's/\x1b\[[0-9;]*m//g; s/\r//' "$work/out" >"$work/plain"
+	[ "$(wc -L <"$work/plain")" -le 80 ]
+}
+test_data_that_cannot_be_written_is_a_failure() {
+	status=0; "$MEMINITCTL" --bus="$address" status >/dev/full 2>"$work/err" || status=$?
+	is 1; err "takes no more"
+}
+test_foreign_text_cannot_drive_the_terminal() {
+	tell 'pool' 'evil\x1b]0;x\x07' 'State=dead\x1b[2J' 'Kind=\xc2\x9b31m'
+	for how in status --json pools 'status --json'; do
+		# shellcheck disable=SC2086
+		run $how
+		no grep -P '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$work/out"
+	done
+	out '\u001b'
+	run pools; out 'dead\x1b[2J'
+}
+test_colour_only_on_a_terminal_and_not_with_NO_COLOR() {
+	two_nodes; run; no grep -q $'\x1b' "$work/out"
+	script -qec "'$MEMINITCTL' --bus='$address'" /dev/null </dev/null >"$work/out" || :
+	grep -q $'\x1b\\[36m' "$work/out"
+	NO_COLOR=1 script -qec "'$MEMINITCTL' --bus='$address'" /dev/null </dev/null >"$work/out" || :
+	no grep -q $'\x1b\\[36m' "$work/out"; out nodeinitd
+}
+
+# --- no daemon, a silent one, another one
+test_no_daemon_is_5_and_names_the_remedy() { tell release; run; is 5; err "systemctl start nodeinitd"; }
+test_no_bus_is_5() { address=unix:path=/nowhere; run; is 5; err "no bus at 'unix:path=/nowhere'"; }
+test_a_bus_that_is_none_is_wrong_usage() { address=nonsense; run; is 2; err "names no bus"; }
+test_a_daemon_that_never_answers_is_given_up() {
+	tell mute GetManagedObjects; run --timeout=200ms; is 5; err "gave no answer"
+}
+test_a_daemon_of_another_version_is_said_so() { tell retype; run; is 1; err "speaks another language"; }
+test_the_system_bus_address_of_the_environment_is_used() {
+	status=0; DBUS_SYSTEM_BUS_ADDRESS=$address "$MEMINITCTL" >"$work/out" || status=$?; is 0; out idle
+}
+test_a_host_that_cannot_be_reached_is_5() {
+	mkdir "$work/bin"; printf '#!/bin/sh\nexit 255\n' >"$work/bin/ssh"; chmod +x "$work/bin/ssh"
+	PATH=$work/bin:$PATH run -H far; is 5; err "the bus of host far cannot be reached"
+}
+test_a_machine_that_is_not_there_is_5() { run -M nix; is 5; err "the bus of machine nix cannot be reached"; }
+
+# --- wait
+test_wait_on_a_ready_host_returns_at_once() { two_nodes; all_ready; run wait; is 0; quiet; }
+test_wait_ends_by_a_signal_and_asks_only_once() {
+	two_nodes; run_behind wait; tell await GetAll 1; all_ready; ended; is 0; quiet
+	echo "calls GetManagedObjects" >&8; heard "1 ok"
+}
+test_wait_fails_with_the_sentence_of_the_pool() {
+	two_nodes; run_behind wait guests; tell await GetAll 1; fail_node_1; ended; is 1
+	err "pool guests is failed on node 1: 1 GiB of 4 GiB missing (fragmented)"
+}
+test_a_degraded_pool_is_reached() { two_nodes; tell pool guests State=degraded; run wait guests; is 0; }
+test_wait_gives_up_after_its_time_limit() { two_nodes; run wait --timeout=50ms; is 3; err "12 %"; }
+test_wait_with_limit_0_asks_now() { two_nodes; run wait --timeout=0; is 3; all_ready; run wait --timeout=0; is 0; }
+test_wait_for_a_pool_that_is_not_there_is_4() { two_nodes; run wait nix; is 4; err "no pool 'nix'"; }
+test_wait_for_a_pool_that_is_withdrawn_is_4() {
+	two_nodes; run_behind wait guests; tell await GetAll 1; tell remove guests; ended; is 4
+}
+test_wait_without_a_daemon_is_5() { tell release; run wait; is 5; }
+test_wait_survives_a_restart_of_the_daemon() {
+	two_nodes; run_behind wait; tell await GetAll 1; tell release; all_ready; tell acquire; ended; is 0
+	err "waiting for it to come back"
+}
+test_wait_survives_a_daemon_that_stops_with_cancelled_shares() {
+	two_nodes; run_behind wait; tell await GetAll 1; tell host State=cancelled; tell release
+	all_ready; tell acquire; ended; is 0
+}
+test_wait_survives_a_restart_of_the_bus() {
+	two_nodes; run_behind wait; tell await GetAll 1
+	kill "$bus_pid"; wait "$bus_pid" 2>/dev/null || :
+	wait "$fake_pid" 2>/dev/null || :
+	rm -f "$work/to" "$work/from" "$work/bus"; start_bus; start_daemon; ended; is 0; err "the bus went away"
+}
+test_wait_does_not_believe_others() {
+	two_nodes; run_behind wait --timeout=1s; tell await GetAll 1; tell spoof; ended; is 3
+}
+test_wait_notifies_its_unit() {
+	two_nodes
+	python3 - "$work/notify" "$MEMINITCTL" "$address" <<-'END'
+		import os, socket, subprocess, sys
+		s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1]); s.settimeout(20)
+		p = subprocess.Popen([sys.argv[2], "--bus=" + sys.argv[3], "wait"],
+		                     env=dict(os.environ, NOTIFY_SOCKET=sys.argv[1]))
+		said = s.recv(4096).decode(); p.terminate(); p.wait()
+		assert said.startswith("STATUS=deferred, 12 %, 1 GiB of 8 GiB"), said
+	END
+}
+
+# --- watch
+test_watch_prints_lines_and_ends_when_ready() {
+	two_nodes; run_behind watch; tell await GetAll 1; all_ready; ended; is 0
+	err "node 0: ready, 100 %"; err "ready, 100 %, 8 GiB of 8 GiB"; ! [ -s "$work/out" ]
+}
+test_watch_of_a_failure_is_1() {
+	two_nodes; tell node 0 State=ready; fail_node_1; run watch; is 1; err "1 GiB of 4 GiB missing"
+}
+test_watch_speaks_once_a_second_per_node_however_often_it_changes() {
+	two_nodes; run_behind watch; tell await GetAll 1
+	for i in {1..50}; do tell node 0 BytesDone=$((GIB + i)); done
+	all_ready; ended; is 0; [ "$(grep -c '^node 0:' "$work/err")" -le 3 ]
+}
+test_watch_as_json_is_one_object_a_line() {
+	two_nodes; run_behind watch --json; tell await GetAll 1; all_ready; ended; is 0
+	python3 - "$work/out" <<-'END'
+		import json, sys
+		lines = [json.loads(line) for line in open(sys.argv[1])]
+		assert {line["object"] for line in lines} == {"host", "node", "pool"}
+		assert [l["state"] for l in lines if l["object"] == "host"][-1] == "ready"
+	END
+}
+test_watch_draws_a_bar_per_node_on_a_terminal() {
+	two_nodes; fail_node_1; tell node 0 State=ready BytesDone=$((4 * GIB))
+	script -qec "stty cols 80 rows 24; '$MEMINITCTL' --bus='$address' watch" /dev/null </dev/null >"$work/out" || :
+	grep -q 'node 0 .*█████.* 100 %' "$work/out"; grep -q 'node 1 .*███╳.* 75 %' "$work/out"
+	sed 's/\x1b\[[0-9;]*[A-Za-z]//g; s/\r//g' "$work/out" | grep '^node' >"$work/plain"
+	[ "$(wc -L <"$work/plain")" -le 80 ]
+}
+test_watch_of_108_nodes_fits_into_24_rows() {
+	tell many 108
+	script -qec "stty cols 80 rows 24; '$MEMINITCTL' --bus='$address' watch --timeout=50ms" /dev/null \
+		</dev/null >"$work/out" || :
+	[ "$(grep -c '^' "$work/out")" -le 24 ]; out "and 87 more nodes: 15 working, 36 waiting, 36 settled"
+}
+
+# --- control, plan
+test_reload_pause_and_resume_are_one_silent_call_each() {
+	for verb in Reload Pause Resume; do
+		run "${verb,}"; is 0; quiet; echo "calls $verb" >&8; heard "1 ok"
+	done
+}
+test_reload_of_a_refused_file_is_1_with_the_sentence_of_the_daemon() {
+	tell refuse Reload org.nodeinit1.Error.ConfigInvalid guests.pool:3: 'Size=12' has no unit
+	run reload; is 1; err "guests.pool:3: Size=12 has no unit"
+}
+test_a_refusal_says_that_root_is_needed() {
+	tell refuse Pause org.freedesktop.DBus.Error.AccessDenied no; run pause; is 1; err "root is needed"
+}
+test_retry_asks_every_pool_and_names_the_one_that_is_not_there() {
+	two_nodes; run retry nix guests; is 4; err "no pool 'nix'"; echo "calls Retry" >&8; heard "1 ok"
+}
+test_plan_is_nodeinitd_with_the_same_options() {
+	printf '#!/bin/sh\necho "$@"\nexit 1\n' >"$work/d"; chmod +x "$work/d"
+	NODEINITD=$work/d run plan --root "$work" --config=/x --json; is 1
+	[ "$(<"$work/out")" = "--plan --root $work --config /x --json" ]
+	NODEINITD=$work/none run plan; is 1; err "set NODEINITD="
+	run -H far plan; is 2
+}
+
+# --- usage
+test_a_slip_is_answered_with_what_was_meant() {
+	run sttaus; is 2; err "did you mean 'status'"
+	run --jsno; is 2; err "did you mean 'json'"
+	run frobnicate; is 2; err "see meminitctl --help"
+}
+test_options_and_operands_out_of_place_are_wrong_usage() {
+	for words in "nodes x" "retry" "status a b" "--root=/ status" "--notify status" "-H a -M b" "--bus" "-x" \
+		"wait --timeout=soon" "--json=x" "wait --timeout=99999999999999999999"; do
+		# shellcheck disable=SC2086
+		run $words; is 2; no out nodeinitd
+	done
+}
+test_help_and_version_go_to_standard_output() { run --help; is 0; out "Exit status"; run --version; is 0; out meminitctl; }
+
+# --- completion
+complete_line() {
+	mkdir -p "$work/path"; ln -sf "$MEMINITCTL" "$work/path/meminitctl"
+	PATH=$work/path:$PATH bash --norc -c '
+		source "$1"; COMP_LINE=$2; COMP_POINT=${#2}; COMP_WORDS=($2); COMP_CWORD=1
+		_meminitctl 2>&1; echo "${COMPREPLY[*]}"' - "$COMPLETION" "$1"
+}
+test_completion_knows_verbs_options_and_pools() {
+	two_nodes; tell pool other State=ready
+	[ "$(complete_line "meminitctl w")" = "watch wait" ]
+	[ "$(complete_line "meminitctl --no")" = "--no-legend --notify" ]
+	[ "$(complete_line "meminitctl --bus=se")" = "session" ]
+	[ "$(complete_line "meminitctl --bus=$address wait ")" = "guests other" ]
+	[ "$(complete_line "meminitctl --bus $address retry gu")" = "guests" ]
+	[ -z "$(complete_line "meminitctl --bus=unix:path=/nowhere wait ")" ]
+}
+test_completion_does_not_execute_what_a_pool_is_called() {
+	tell pool "\$(touch\${IFS}$work/hurt)" State=ready
+	complete_line "meminitctl --bus=$address wait " >/dev/null
+	! [ -e "$work/hurt" ]
+}
+
+nr_passed=0 nr_failed=0
+mapfile -t all < <(declare -F | sed -n 's/^declare -f \(test_\)/\1/p')
+[ $# -gt 0 ] || set -- "${all[@]}"
+for name; do
+	result=0
+	(
+		trap stop_all EXIT
+		set -e
+		start_bus
+		start_daemon
+		"$name"
+	) >"$work.log" 2>&1
+	result=$?
+	if [ $result -eq 0 ]; then
+		nr_passed=$((nr_passed + 1))
+		echo "PASS ${name//_/ }"
+	else
+		nr_failed=$((nr_failed + 1))
+		echo "FAIL ${name//_/ }"
+		sed 's/^/    /' "$work.log"
+	fi
+done
+rm -f "$work.log"
+echo "$nr_passed passed, $nr_failed failed, 0 skipped"
+[ $nr_failed -eq 0 ]
