@@ -29,14 +29,17 @@ struct auth_request {
 	enum auth_action action;
 	auth_granted_fn granted;
 	bool is_at_polkit;
-	uid_t uid; /* valid once is_at_polkit */
+	uid_t uid; /* of the caller, once the bus has said it */
 };
 
-static const char *const polkit_actions[] = {
-	[AUTH_RELOAD] = "org.nodeinit1.reload",
-	[AUTH_PAUSE] = "org.nodeinit1.pause",
-	[AUTH_RETRY] = "org.nodeinit1.retry",
-	[AUTH_LOG_LEVEL] = NULL,
+static const struct {
+	const char *what;
+	const char *polkit; /* NULL: polkit is not asked */
+} actions[] = {
+	[AUTH_RELOAD] = { "Reload", "org.nodeinit1.reload" },
+	[AUTH_PAUSE] = { "Pause and Resume", "org.nodeinit1.pause" },
+	[AUTH_RETRY] = { "Retry", "org.nodeinit1.retry" },
+	[AUTH_LOG_LEVEL] = { "Writing LogLevel", NULL },
 };
 
 static struct auth_request *request_free(struct auth_request *request)
@@ -91,14 +94,22 @@ static void refuse(struct auth_request *request, int error, const char *sentence
 	request_free(request);
 }
 
+static bool has_polkit(const struct auth_request *request)
+{
+	return request->service->is_system_bus && actions[request->action].polkit;
+}
+
 static void refuse_not_root(struct auth_request *request)
 {
 	scoped(freep) char *sentence = NULL;
+	const char *others = "";
 
-	if (asprintf(&sentence, "%s is for root%s; ask again as root, for example with sudo.",
-	             sd_bus_message_get_member(request->call),
-	             request->service->is_system_bus ? " and for whom polkit lets"
-	                                             : " and for the user the daemon runs as") < 0)
+	if (has_polkit(request))
+		others = " and for whom polkit lets";
+	else if (!request->service->is_system_bus)
+		others = " and for the user the daemon runs as";
+	if (asprintf(&sentence, "%s: for root%s, not for uid %u; ask again as root.",
+	             actions[request->action].what, others, request->uid) < 0)
 		sentence = NULL;
 	refuse(request, -EACCES, sentence);
 }
@@ -152,19 +163,18 @@ static unsigned questions_of_user(const struct auth *auth, uid_t uid)
 	return nr_questions;
 }
 
-static void ask_polkit(struct auth_request *request, uid_t uid)
+static void ask_polkit(struct auth_request *request)
 {
 	struct bus_service *service = request->service;
 	int r;
 
-	if (questions_of_user(&service->auth, uid) >= QUESTIONS_PER_USER_MAX) {
+	if (questions_of_user(&service->auth, request->uid) >= QUESTIONS_PER_USER_MAX) {
 		refuse(request, -ENOBUFS, NULL);
 		return;
 	}
-	request->uid = uid;
 	request->is_at_polkit = true;
 	request->question = sd_bus_slot_unref(request->question);
-	r = polkit_ask(service->bus, request->call, polkit_actions[request->action],
+	r = polkit_ask(service->bus, request->call, actions[request->action].polkit,
 	               on_polkit_answer, request, &request->question);
 	if (r < 0)
 		refuse_not_root(request);
@@ -183,10 +193,11 @@ static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error
 		refuse(request, -EACCES, "The bus does not say which user is asking.");
 		return 1;
 	}
+	request->uid = uid;
 	if (uid == 0 || (!service->is_system_bus && uid == geteuid()))
 		grant(request);
-	else if (service->is_system_bus && polkit_actions[request->action])
-		ask_polkit(request, uid);
+	else if (has_polkit(request))
+		ask_polkit(request);
 	else
 		refuse_not_root(request);
 	return 1;

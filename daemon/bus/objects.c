@@ -8,12 +8,6 @@
 #include "../base/clock.h"
 #include "service-parts.h"
 
-/*
- * A bus that takes nothing off our hands gets nothing more: values wait in the views, where they
- * need no room, and the last ones are sent when it has woken up.
- */
-#define UNSENT_MESSAGES_MAX 4096
-
 static unsigned node_id_of(const struct bus_object *object)
 {
 	return ((const struct node_view *) bus_object_shown(object))->node_id;
@@ -75,14 +69,6 @@ static void wake_at(struct bus_service *service, uint64_t due_usec)
 	ev_timer_start(service->loop, &objects->timer);
 }
 
-static bool is_bus_stuck(const struct bus_service *service)
-{
-	uint64_t nr_messages;
-
-	return sd_bus_get_n_queued_write(service->bus, &nr_messages) >= 0 &&
-	       nr_messages > UNSENT_MESSAGES_MAX;
-}
-
 /* Tell of what is due at @until_usec. Return: when the next is due; UINT64_MAX: nothing is. */
 static uint64_t emit_one(struct bus_service *service, struct bus_object *object, uint64_t now_usec,
                          uint64_t until_usec)
@@ -124,7 +110,8 @@ static void on_due(struct ev_loop *loop, ev_timer *watcher, int revents)
 	service->objects.wake_at_usec = UINT64_MAX;
 	if (!service->owns_name)
 		return;
-	if (is_bus_stuck(service))
+	/* Values wait in the views, where they need no room; the last ones are sent later. */
+	if (service_is_bus_slow(service))
 		wake_at(service, now_usec + EMITTER_INTERVAL_USEC);
 	else
 		wake_at(service, emit_all(service, now_usec, now_usec));
@@ -214,8 +201,9 @@ static int add_object(struct bus_service *service, const struct face *face, cons
 		r = bus_object_export(object, service->bus);
 		if (r < 0)
 			return r;
+		/* Other errors mean that the bus is going away: it will be there at the next. */
 		r = sd_bus_emit_object_added(service->bus, path);
-		if (r < 0)
+		if (r == -ENOMEM)
 			return r;
 	}
 	memmove(&longer[place + 1], &longer[place], (*nr_listed - place) * sizeof(*longer));

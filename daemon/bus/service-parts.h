@@ -38,6 +38,7 @@ struct bus_service {
 
 	sd_bus *bus; /* NULL: not connected */
 	struct bus_loop *bus_loop;
+	sd_bus_slot *overload_filter;
 	sd_bus_slot *object_manager;
 	sd_bus_slot *log_filter;
 	sd_bus_slot *log_control;
@@ -52,6 +53,9 @@ struct bus_service {
 	struct objects objects;
 	struct auth auth;
 };
+
+/* The bus takes less off our hands than we have for it: add nothing that is not necessary. */
+bool service_is_bus_slow(const struct bus_service *service);
 
 int objects_init(struct bus_service *service);
 void objects_clear(struct bus_service *service);

@@ -4,10 +4,17 @@
 
 #include "../../dbus/names.h"
 #include "../base/log.h"
+#include "error.h"
 #include "service-parts.h"
 
 #define FIRST_DELAY_SECONDS 0.1
 #define LAST_DELAY_SECONDS  10.
+
+/*
+ * Messages that the bus has not taken yet. A reply can be as large as all objects together, and
+ * many clients with many open calls each could have us pile up gigabytes of them.
+ */
+#define UNSENT_MESSAGES_MAX 64
 
 /* org.freedesktop.DBus.RequestName; source: D-Bus specification, "Message Bus Messages" */
 enum { NAME_IS_OURS = 1, NAME_WAS_OURS = 4 };
@@ -32,6 +39,7 @@ static void disconnect(struct bus_service *service)
 	service->log_control = sd_bus_slot_unref(service->log_control);
 	service->log_filter = sd_bus_slot_unref(service->log_filter);
 	service->object_manager = sd_bus_slot_unref(service->object_manager);
+	service->overload_filter = sd_bus_slot_unref(service->overload_filter);
 	service->bus_loop = bus_loop_free(service->bus_loop);
 	service->bus = sd_bus_close_unref(service->bus);
 }
@@ -102,6 +110,26 @@ static int on_name_lost(sd_bus_message *signal, void *userdata, sd_bus_error *re
 	return 0;
 }
 
+bool service_is_bus_slow(const struct bus_service *service)
+{
+	uint64_t nr_unsent;
+
+	return sd_bus_get_n_queued_write(service->bus, &nr_unsent) >= 0 &&
+	       nr_unsent >= UNSENT_MESSAGES_MAX;
+}
+
+/* Sees every message first. While the bus is slow, a call gets a short answer, not a long one. */
+static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *ret_error)
+{
+	const struct bus_service *service = userdata;
+
+	if (!sd_bus_message_is_method_call(message, NULL, NULL) || !service_is_bus_slow(service))
+		return 0;
+	return bus_error_setf(ret_error, -ENOBUFS,
+	                      "%d answers wait for the bus to take them; call again later.",
+	                      UNSENT_MESSAGES_MAX);
+}
+
 /* Does not wait: a local connect, everything else is queued behind the greeting. */
 static int open_bus(const struct bus_service *service, sd_bus **ret)
 {
@@ -134,6 +162,9 @@ static int export_all(struct bus_service *service)
 {
 	int r;
 
+	r = sd_bus_add_filter(service->bus, &service->overload_filter, on_message, service);
+	if (r < 0)
+		return r;
 	r = sd_bus_add_object_manager(service->bus, &service->object_manager, NODEINIT_PATH);
 	if (r < 0)
 		return r;

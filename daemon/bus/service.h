@@ -32,8 +32,7 @@ struct bus_service_ops {
 	int (*reload)(void *arg, char **ret_sentence);
 	int (*pause)(void *arg);
 	int (*resume)(void *arg);
-	/* Return: 0; -ENOENT no such pool; -EALREADY nothing is missing or it still works; -errno.
-	 */
+	/* Return: 0; -ENOENT no such pool; -EALREADY nothing missing or still at it; -errno. */
 	int (*retry)(void *arg, const char *pool, char **ret_sentence);
 	/* Return: 0 and an array that the service frees with free(3) (texts are static or borrowed
 	 * until the next turn of the loop); -ENOMEM. */

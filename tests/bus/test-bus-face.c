@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What clients see: values, signals, lists, errors. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define POOL_PATH       NODEINIT_POOL_PREFIX "/guests"
 #define PROPERTIES      "org.freedesktop.DBus.Properties"
 #define SIGNALS_MAX     64
+#define NR_CALLS_OPEN   120 /* a system bus allows 128 */
 #define LOG_PATH        "/org/freedesktop/LogControl1"
 #define LOG_INTERFACE   "org.freedesktop.LogControl1"
 #define INVALID_ARGS    "org.freedesktop.DBus.Error.InvalidArgs"
@@ -515,6 +517,60 @@ START_TEST(test_a_flood_of_calls_is_answered_bounded_and_survived)
 }
 END_TEST
 
+struct answers {
+	unsigned nr_good, nr_refused;
+};
+
+static int on_large_reply(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
+{
+	struct answers *answers = userdata;
+
+	(void) ret_error;
+	if (sd_bus_message_is_method_error(reply, NULL)) {
+		assert_error(reply, LIMITS_EXCEEDED, "answers wait for the bus");
+		answers->nr_refused++;
+	} else {
+		answers->nr_good++;
+	}
+	return 1;
+}
+
+/*
+ * The bus stands still with many calls on their way to the service. What the socket does not take
+ * would pile up in the service, up to the product of calls and objects.
+ */
+START_TEST(test_a_bus_that_stands_still_gets_short_answers_instead_of_a_pile_of_long_ones)
+{
+	struct answers answers = {};
+	char name[16];
+
+	for (unsigned i = 0; i < 500; i++) {
+		struct pool_view view;
+
+		(void) snprintf(name, sizeof(name), "p%u", i);
+		view = sample_pool(name);
+		show_pool(&view);
+	}
+	for (unsigned i = 0; i < NR_CALLS_OPEN; i++)
+		ck_assert_int_ge(sd_bus_call_method_async(
+					 scene.client, NULL, NODEINIT_BUS_NAME, NODEINIT_PATH,
+					 "org.freedesktop.DBus.ObjectManager", "GetManagedObjects",
+					 on_large_reply, &answers, ""),
+		                 0);
+	ck_assert_int_ge(sd_bus_call_method(scene.client, "org.freedesktop.DBus",
+	                                    "/org/freedesktop/DBus", "org.freedesktop.DBus",
+	                                    "GetId", NULL, NULL, ""),
+	                 0);
+	ck_assert_int_eq(kill(scene.fixture.pid, SIGSTOP), 0);
+	for (unsigned i = 0; i < NR_CALLS_OPEN; i++)
+		(void) ev_run(scene.loop, EVRUN_NOWAIT);
+	ck_assert_int_eq(kill(scene.fixture.pid, SIGCONT), 0);
+	scene_until(&scene, answers.nr_good + answers.nr_refused == NR_CALLS_OPEN);
+	ck_assert_uint_ge(answers.nr_good, 1);
+	ck_assert_uint_ge(answers.nr_refused, 1);
+}
+END_TEST
+
 static sd_bus_message *set_log(const char *property, const char *value)
 {
 	return scene_call(&scene, LOG_PATH, PROPERTIES, "Set", "ssv", LOG_INTERFACE, property, "s",
@@ -583,6 +639,9 @@ int main(void)
 	tcase_add_test(tcase, test_the_owner_of_the_daemon_may_reload_pause_resume_and_retry);
 	tcase_add_test(tcase, test_an_operation_that_fails_gives_its_own_name_and_sentence);
 	tcase_add_test(tcase, test_a_flood_of_calls_is_answered_bounded_and_survived);
+	tcase_add_test(
+		tcase,
+		test_a_bus_that_stands_still_gets_short_answers_instead_of_a_pile_of_long_ones);
 	tcase_add_test(tcase, test_the_log_level_can_be_set_and_a_word_that_is_none_is_refused);
 	tcase_add_test(tcase, test_the_log_target_is_shown_and_stays);
 	tcase_add_test(tcase, test_the_shipped_policy_lets_nothing_through_that_it_does_not_list);
