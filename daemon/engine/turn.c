@@ -44,9 +44,8 @@ static enum verdict look_up(struct worker *worker, struct job *job)
 			verdict = GIVE_UP;
 			break;
 		}
-		/* While paused nothing overtakes but what has to give back. */
-		if (schedule_pick(worker, worker->is_paused ? RANK_SHRINK : limit,
-		                  clock_monotonic_usec(), &other, &worker->overtake_usec)) {
+		if (schedule_pick(worker, limit, clock_monotonic_usec(), &other,
+		                  &worker->overtake_usec)) {
 			verdict = MAKE_WAY;
 			break;
 		}
@@ -77,7 +76,7 @@ static void step_prepare(struct worker *worker, struct job *job)
 		enter_phase(worker, job, JOB_FINISHING);
 	} else if (r == 0) {
 		cursor_set(&job->cursor, job->part->nr_chunks);
-		enter_phase(worker, job, job->part->nr_chunks > 0 ? JOB_CHUNKS : JOB_FINISHING);
+		enter_phase(worker, job, JOB_CHUNKS);
 	}
 	job_account(job, member, before_nsec);
 	member_count(&member->moves);

@@ -52,6 +52,29 @@ START_TEST(test_a_short_part_is_tried_again_after_back_offs_that_double)
 }
 END_TEST
 
+START_TEST(test_a_part_whose_back_off_ended_is_in_none)
+{
+	struct run_status status;
+	struct fake fake;
+	struct run *run;
+
+	bench_open(&bench, 1, 1000);
+	gate_init(&gate);
+	fake_init(&fake, &bench, 0, 1, 0);
+	fake.parts[STAGE_EARLY].prepare_gate = &gate;
+	fake.parts[STAGE_EARLY].finish_results[0] = -EAGAIN;
+	run = bench_add(&bench, &fake);
+	ck_assert_int_eq(worker_start(bench.worker), 0);
+	gate_open(&gate, 1);
+	gate_await(&gate, 2);
+	run_read(run, &status);
+	ck_assert(!status.is_in_backoff);
+	ck_assert_int_eq(status.stages[STAGE_EARLY].state, STAGE_RUNNING);
+	gate_open(&gate, 1);
+	bench_await_end(&bench);
+}
+END_TEST
+
 START_TEST(test_a_back_off_never_exceeds_thirty_seconds)
 {
 	uint64_t backoff_usec = 250000;
@@ -169,6 +192,10 @@ START_TEST(test_after_a_chunk_that_failed_no_further_one_is_taken)
 	ck_assert_int_eq(status.state, SHARE_FAILED);
 	ck_assert_uint_eq(status.share.done_bytes, 3);
 	ck_assert_int_eq(status.stages[STAGE_EARLY].error, -ENOMEM);
+
+	/* A cancel comes too late to change that. */
+	run_cancel(run);
+	ck_assert_int_eq(run_state(run), SHARE_FAILED);
 }
 END_TEST
 
@@ -425,6 +452,7 @@ int main(void)
 	tcase_set_timeout(again, 60);
 	tcase_add_checked_fixture(again, NULL, close_bench);
 	tcase_add_test(again, test_a_short_part_is_tried_again_after_back_offs_that_double);
+	tcase_add_test(again, test_a_part_whose_back_off_ended_is_in_none);
 	tcase_add_test(again, test_other_parts_run_while_one_waits_out_its_back_off);
 	tcase_add_test(again,
 	               test_an_early_part_whose_back_off_ended_goes_in_front_of_a_deferred_one);

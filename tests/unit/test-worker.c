@@ -332,7 +332,8 @@ START_TEST(test_a_run_that_waits_out_a_back_off_can_be_cancelled)
 
 	bench_open(&bench, 1, NEVER_USEC);
 	fake_init(&fake, &bench, 0, 3, 3);
-	fake.parts[STAGE_EARLY].finish_results[0] = -EAGAIN;
+	for (unsigned i = 0; i < FAKE_SCRIPT_MAX; i++)
+		fake.parts[STAGE_EARLY].finish_results[i] = -EAGAIN;
 	run = bench_add(&bench, &fake);
 	ck_assert_int_eq(worker_start(bench.worker), 0);
 	bench_await(&bench, (run_read(run, &status), status.is_in_backoff));
