@@ -168,9 +168,6 @@ int idset_parse(const char *text, struct idset *set)
 		r = take_range(&text, &range);
 		if (r < 0)
 			return r;
-		/* Before it costs memory and time: a range ends below the limit or is refused. */
-		if (range.last >= IDSET_MAX)
-			return -ERANGE;
 		r = add_range(&parsed, &range);
 		if (r < 0)
 			return r;

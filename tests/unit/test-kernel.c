@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "../../daemon/base/scoped.h"
 #include "../../daemon/machine/hugepages.h"
@@ -120,10 +121,11 @@ START_TEST(test_what_is_not_there_is_told_by_errno)
 	ck_assert_int_eq(kernel_read_text(kernel, text, sizeof(text), "/sys/file/x"), -ENOTDIR);
 	ck_assert_int_eq(kernel->ops->may_write(kernel, "/sys/none"), -ENOENT);
 	ck_assert_int_eq(kernel->ops->write(kernel, "/sys/none", "1"), -ENOENT);
-	memset(name, 'n', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	ck_assert_int_eq(kernel_read_u64(kernel, &value, "/%s", name), -ENAMETOOLONG);
-	ck_assert_int_eq(kernel_write_u64(kernel, 1, "/%s", name), -ENAMETOOLONG);
+	/* Cut off, this would be the directory itself. */
+	for (size_t i = 0; i < sizeof(name) - 2; i += 2)
+		memcpy(name + i, "./", 3);
+	ck_assert_int_eq(kernel_read_u64(kernel, &value, "/%s/x", name), -ENAMETOOLONG);
+	ck_assert_int_eq(kernel_write_u64(kernel, 1, "/%s/x", name), -ENAMETOOLONG);
 	ck_assert_uint_eq(value, 7);
 	(void) snprintf(name, sizeof(name), "%s/sys/file", root);
 	ck_assert_int_eq(kernel_open(name, &other), -ENOTDIR);
@@ -335,6 +337,12 @@ START_TEST(test_nodes_of_a_tree_without_lists_are_found_by_their_directories)
 }
 END_TEST
 
+/* Before Linux 5.6, and below valgrind, no call keeps links inside. */
+static bool has_openat2(void)
+{
+	return syscall(SYS_openat2, -1, NULL, NULL, 0) == 0 || errno != ENOSYS;
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("kernel");
@@ -349,7 +357,10 @@ int main(void)
 	tcase_add_test(tcase, test_a_write_replaces_a_recorded_file);
 	tcase_add_test(tcase, test_a_file_without_write_permission_is_told_so);
 	tcase_add_test(tcase, test_a_directory_is_walked_without_itself);
-	tcase_add_test(tcase, test_links_of_a_recorded_tree_stay_inside);
+	if (has_openat2())
+		tcase_add_test(tcase, test_links_of_a_recorded_tree_stay_inside);
+	else
+		puts("skipped: test_links_of_a_recorded_tree_stay_inside needs openat2(2)");
 	tcase_add_test(tcase, test_no_root_is_this_machine);
 	tcase_add_test(tcase, test_a_pool_is_read_and_written_at_its_node_and_size);
 	tcase_add_test(tcase, test_the_base_page_is_that_of_the_recorded_process);

@@ -94,6 +94,21 @@ static void expect_thp(const char *shmem_enabled, enum machine_thp expected)
 	ck_assert_msg(machine->thp == expected, "%s gives %d", shmem_enabled, (int) machine->thp);
 }
 
+START_TEST(test_pools_of_the_machine_are_not_taken_for_those_of_a_node)
+{
+	kernel_model_add_node(model, 0, "0", GIB);
+	kernel_model_add_page_size(model, 2 * MIB);
+	kernel_model_set_pages(model, 0, 2 * MIB,
+	                       (struct hugepages_count){ .nr_pages = 9, .free_pages = 9 });
+	probe();
+	ck_assert_uint_eq(node_0()->hugepages[0].nr_pages, 9);
+	kernel_model_hide(model, "/sys/devices/system/node/node0/hugepages");
+	probe();
+	ck_assert_uint_eq(machine->nr_page_sizes, 1);
+	ck_assert_uint_eq(node_0()->hugepages[0].nr_pages, 0);
+}
+END_TEST
+
 START_TEST(test_thp_takes_a_mount_or_the_knob)
 {
 	kernel_model_add_node(model, 0, "0", GIB);
@@ -190,7 +205,8 @@ START_TEST(test_limits_of_cgroup_version_1_count)
 {
 	kernel_model_add_node(model, 0, "0", GIB);
 	kernel_model_set_file(model, "/proc/self/cgroup",
-	                      "3:cpuset:/wrong\n2:hugetlb,memory,pids:/x/y\n"
+	                      "4:cpuset,swapmemory,memoryless:/wrong\n3:cpuset:/"
+	                      "wrong\n2:hugetlb,memory,pids:/x/y\n"
 	                      "1:name=systemd:/wrong\n0::/wrong\n");
 	kernel_model_set_file(model, "/sys/fs/cgroup/memory/wrong/memory.limit_in_bytes", "1\n");
 	kernel_model_set_file(model, "/sys/fs/cgroup/memory/x/y/memory.limit_in_bytes",
@@ -220,6 +236,8 @@ START_TEST(test_levels_outside_our_namespace_are_passed_over)
 	kernel_model_add_node(model, 0, "0", GIB);
 	kernel_model_set_file(model, "/proc/self/cgroup", "0::/../../other\n");
 	kernel_model_set_file(model, "/sys/fs/cgroup/memory.max", "4096\n");
+	/* Whatever lies there is not a level of ours. */
+	kernel_model_set_file(model, "/sys/fs/cgroup/../memory.max", "1\n");
 	expect_limit("/", 4096, 4096);
 	/* A path longer than there is room for is shown by its end. */
 	memset(path, 'd', sizeof(path));
@@ -244,6 +262,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, model_setup, model_teardown);
 	tcase_add_test(tcase, test_a_machine_of_64k_pages_has_its_own_huge_sizes);
 	tcase_add_test(tcase, test_the_default_huge_page_falls_back_on_what_is_listed);
+	tcase_add_test(tcase, test_pools_of_the_machine_are_not_taken_for_those_of_a_node);
 	tcase_add_test(tcase, test_thp_takes_a_mount_or_the_knob);
 	tcase_add_test(tcase, test_the_right_to_grow_pools_is_asked_of_every_node);
 	tcase_add_test(tcase, test_the_level_with_the_least_room_limits_us);

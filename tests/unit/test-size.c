@@ -52,6 +52,7 @@ START_TEST(test_fractions_are_exact_to_the_byte)
 	expect_amount("0.1K", AMOUNT_BYTES, 102);
 	expect_amount("0.999999999999999999P", AMOUNT_BYTES, 1024 * TIB - 1);
 	expect_amount("1.0000000000000000000000000009G", AMOUNT_BYTES, GIB);
+	expect_amount("1.99999999999999999999999999999999K", AMOUNT_BYTES, 2 * KIB - 1);
 }
 END_TEST
 
