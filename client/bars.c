@@ -73,15 +73,16 @@ static void draw_node(const struct client *client, const struct node *node, unsi
 	scoped(freep) char *pool = text_escape(node->current_pool);
 	scoped(freep) char *state = text_escape(node->state);
 	scoped(freep) char *last = NULL;
-	char rate[TEXT_MAX], eta[TEXT_MAX], front[64], after[96];
+	char rate[TEXT_MAX], speed[TEXT_MAX + 2], eta[TEXT_MAX], front[64], after[96];
 	unsigned width = BAR_MIN, fixed = FRONT_COLUMNS + AFTER_COLUMNS + 20;
 
 	if (columns > fixed + BAR_MIN)
 		width = columns - fixed > BAR_MAX ? BAR_MAX : columns - fixed;
 	(void) snprintf(front, sizeof(front), "node %-4" PRIu32 " ", node->node_id);
-	(void) snprintf(after, sizeof(after), " %3u %%  %10s/s  %8s  ",
+	(void) snprintf(speed, sizeof(speed), "%s/s", text_size(node->rate_bytes, false, rate));
+	(void) snprintf(after, sizeof(after), " %3u %%  %12s  %8s  ",
 	                text_percent(node->done_bytes, node->total_bytes),
-	                text_size(node->rate_bytes, false, rate),
+	                node->rate_bytes ? speed : "-",
 	                text_time_left(left_bytes, node->rate_bytes, eta));
 	if (asprintf(&last, "%s%s%s%s", state ? state : "?", node->is_braked ? " (braked)" : "",
 	             pool && *pool ? " " : "", pool ? pool : "") < 0)

@@ -170,6 +170,12 @@ test_a_host_that_cannot_be_reached_is_5() {
 	mkdir "$work/bin"; printf '#!/bin/sh\nexit 255\n' >"$work/bin/ssh"; chmod +x "$work/bin/ssh"
 	PATH=$work/bin:$PATH run -H far; is 5; err "the bus of host far cannot be reached"
 }
+test_a_host_is_asked_through_ssh() {
+	command -v systemd-stdio-bridge >/dev/null || return 0
+	two_nodes; mkdir "$work/bin"
+	printf '#!/bin/sh\nexec systemd-stdio-bridge --bus-path=%s\n' "$address" >"$work/bin/ssh"; chmod +x "$work/bin/ssh"
+	PATH=$work/bin:$PATH run -H far pools; is 0; out guests
+}
 test_a_machine_that_is_not_there_is_5() { run -M nix; is 5; err "the bus of machine nix cannot be reached"; }
 
 # --- wait
