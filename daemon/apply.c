@@ -250,8 +250,7 @@ static uint64_t pages_before(struct inventory *inventory, unsigned node_id, uint
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < inventory->nr_pools; i++) {
-		struct managed_share *share =
-		        managed_pool_share(&inventory->pools[i], node_id);
+		struct managed_share *share = managed_pool_share(&inventory->pools[i], node_id);
 
 		for (size_t k = 0; share && k < share->nr_pieces; k++)
 			if (share->pieces[k].page_bytes == page_bytes)
@@ -284,7 +283,7 @@ static bool subtract_present(struct inventory *inventory, struct plan_node *delt
 	for (size_t i = 0; i < delta->nr_shares; i++) {
 		struct plan_share *want = &delta->shares[i];
 		struct managed_share *share = managed_pool_share(
-		        inventory_pool(inventory, want->pool->name), delta->node_id);
+			inventory_pool(inventory, want->pool->name), delta->node_id);
 		uint64_t had_early = 0, had_bytes = share_granted_bytes(share), more;
 
 		for (size_t k = 0; k < share->nr_pieces; k++)
@@ -316,8 +315,8 @@ static int make_worker(struct managed_node *node, const struct plan_node *planne
 static int add_piece(struct inventory *inventory, struct managed_node *node,
                      const struct plan_share *want, struct share *share)
 {
-	struct managed_share *managed = managed_pool_share(
-	        inventory_pool(inventory, want->pool->name), node->node_id);
+	struct managed_share *managed =
+		managed_pool_share(inventory_pool(inventory, want->pool->name), node->node_id);
 	struct piece piece = {
 		.share = share,
 		.want_bytes = { want->early_bytes, want->deferred_bytes },
@@ -442,6 +441,7 @@ void apply_pending_shrinks(struct inventory *inventory)
 				continue;
 			share_give_back(share, share_granted_bytes(share) - share->keep_bytes);
 			share->keep_bytes = UINT64_MAX;
+			share->is_giving_back = true;
 			(void) worker_start(node->worker);
 		}
 	}

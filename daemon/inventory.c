@@ -61,7 +61,7 @@ static void stage_merge(struct stage_status *all, const struct stage_status *one
 
 static void share_look(struct managed_share *share)
 {
-	bool is_cancelled = false, is_settled = true;
+	bool is_cancelled = false, is_settled = true, is_idle = true;
 	enum share_state least = SHARE_READY;
 	struct run_status run;
 
@@ -82,13 +82,18 @@ static void share_look(struct managed_share *share)
 		if (share->detail.reason == REASON_NONE)
 			share->detail = run.share;
 		is_cancelled |= run.state == SHARE_CANCELLED;
+		is_idle &= run_is_idle(share->pieces[i].run);
 		is_settled &= share_state_is_settled(run.state);
 		least = share_state_worse(least, run.state);
 	}
 
+	share->is_giving_back &= !is_idle;
+	if (share->keep_bytes != UINT64_MAX || share->is_giving_back) /* what is still too much */
+		share->done_bytes = bytes_min(share->done_bytes, share->declared_bytes);
+
 	if (share->is_stalled)
 		share->state = SHARE_FAILED;
-	else if (is_settled)
+	else if (is_settled || share->is_giving_back)
 		share->state = share_state_outcome(share->declared_bytes, share->minimum_bytes,
 		                                   share->done_bytes, is_cancelled);
 	else
@@ -120,8 +125,8 @@ static void node_add(struct managed_node *node, const struct managed_pool *pool,
 	/* a back-off is a wait with an end, not a stall */
 	if (share->is_in_backoff)
 		node->moved_usec = now_usec;
-	node->state = node->has_shares ? share_state_worse(node->state, share->state)
-	                               : share->state;
+	node->state =
+		node->has_shares ? share_state_worse(node->state, share->state) : share->state;
 	node->has_shares = true;
 	node->declared_bytes = bytes_add(node->declared_bytes, share->declared_bytes);
 	node->done_bytes += share->done_bytes;
@@ -146,8 +151,8 @@ static void node_begin(struct managed_node *node, uint64_t now_usec)
 
 	if (node->worker)
 		worker_read(node->worker, &node->worker_status);
-	if (node->worker_status.moves != moves || !node->worker_status.is_running ||
-	    node->worker_status.is_paused)
+	if (!node->moved_usec || node->worker_status.moves != moves ||
+	    !node->worker_status.is_running || node->worker_status.is_paused)
 		node->moved_usec = now_usec;
 	node->has_shares = false;
 	node->state = SHARE_READY;
@@ -174,12 +179,12 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 		if (pool->is_required)
 			inventory->state = share_state_worse(inventory->state, pool->state);
 		inventory->declared_bytes =
-		        bytes_add(inventory->declared_bytes, pool->declared_bytes);
+			bytes_add(inventory->declared_bytes, pool->declared_bytes);
 		inventory->done_bytes += pool->done_bytes;
 		inventory->short_bytes = bytes_add(inventory->short_bytes, pool->short_bytes);
 		for (size_t k = 0; k < pool->nr_shares; k++) {
 			struct managed_node *node =
-			        inventory_node(inventory, pool->shares[k].node_id);
+				inventory_node(inventory, pool->shares[k].node_id);
 
 			if (node)
 				node_add(node, pool, &pool->shares[k], now_usec);
@@ -237,6 +242,7 @@ bool inventory_is_busy(const struct inventory *inventory)
 
 		for (size_t k = 0; k < pool->nr_shares; k++)
 			if (!share_state_is_settled(pool->shares[k].state) ||
+			    pool->shares[k].is_giving_back ||
 			    pool->shares[k].keep_bytes != UINT64_MAX)
 				return true;
 	}

@@ -17,12 +17,12 @@ static void send_to_journal(enum log_level level, const char *message, const cha
 
 	(void) snprintf(priority, sizeof(priority), "PRIORITY=%d", (int) level);
 	(void) snprintf(text, sizeof(text), "MESSAGE=%s", message);
-	parts[nr++] = (struct iovec) { text, strlen(text) };
-	parts[nr++] = (struct iovec) { priority, strlen(priority) };
-	parts[nr++] = (struct iovec) { (char *) "SYSLOG_IDENTIFIER=nodeinitd",
-		                       strlen("SYSLOG_IDENTIFIER=nodeinitd") };
+	parts[nr++] = (struct iovec){ text, strlen(text) };
+	parts[nr++] = (struct iovec){ priority, strlen(priority) };
+	parts[nr++] = (struct iovec){ (char *) "SYSLOG_IDENTIFIER=nodeinitd",
+		                      strlen("SYSLOG_IDENTIFIER=nodeinitd") };
 	for (size_t i = 0; i < nr_fields && i < LOG_FIELDS_MAX; i++)
-		parts[nr++] = (struct iovec) { (char *) fields[i], strlen(fields[i]) };
+		parts[nr++] = (struct iovec){ (char *) fields[i], strlen(fields[i]) };
 	(void) sd_journal_sendv(parts, (int) nr);
 }
 

@@ -82,6 +82,7 @@ static void count_settled(struct manager *manager)
 static void judge_stalls(struct manager *manager, uint64_t now_usec)
 {
 	uint64_t limit_usec = manager->config->daemon.stall_timeout_usec;
+	unsigned nr_required = 0;
 	bool has_changed = false;
 
 	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
@@ -90,20 +91,26 @@ static void judge_stalls(struct manager *manager, uint64_t now_usec)
 		                  now_usec - node->moved_usec > limit_usec;
 
 		for (size_t k = 0; k < manager->inventory.nr_pools; k++) {
-			struct managed_share *share = managed_pool_share(
-			        &manager->inventory.pools[k], node->node_id);
+			struct managed_pool *pool = &manager->inventory.pools[k];
+			struct managed_share *share = managed_pool_share(pool, node->node_id);
 
 			if (!share || share->is_stalled == is_stalled ||
 			    (is_stalled && share_state_is_settled(share->state)))
 				continue;
 			share->is_stalled = is_stalled;
 			has_changed = true;
+			/* it was given up: what becomes of it now is another generation's */
+			if (!is_stalled && pool->is_required && !share->is_required_counted) {
+				share->is_required_counted = true;
+				nr_required++;
+			}
 		}
 	}
 	if (!has_changed)
 		return;
+	if (nr_required > 0)
+		completion_add(&manager->completion, nr_required, 0);
 	inventory_look(&manager->inventory, now_usec);
-	manager_arm(manager);
 }
 
 static void sample_rates(struct manager *manager, uint64_t now_usec)
@@ -142,7 +149,8 @@ static void tell_service_manager(struct manager *manager, uint64_t now_usec, boo
 		notify_ready(&manager->notify);
 	else
 		notify_extend(&manager->notify, now_usec, manager->inventory.moves);
-	if (!is_busy || now_usec - manager->status_usec >= 4 * SAMPLE_PERIOD_USEC) {
+	if (!is_busy || manager->is_paused ||
+	    now_usec - manager->status_usec >= 4 * SAMPLE_PERIOD_USEC) {
 		manager->status_usec = now_usec;
 		manager_show_status(manager);
 	}

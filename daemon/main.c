@@ -72,7 +72,7 @@ static int run(const struct options *options)
 		log_info("this kernel lacks MADV_POPULATE_WRITE (before 5.14): memory is filled by "
 		         "slower calls");
 
-	setup = (struct manager_setup) {
+	setup = (struct manager_setup){
 		.loop = loop,
 		.kernel = kernel,
 		.memory = &memory_system,

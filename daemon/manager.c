@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../dbus/names.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "../dbus/names.h"
 #include "manager-state.h"
 
 #define CHUNK_BYTES (64 * MIB)
@@ -144,7 +144,7 @@ int manager_new(const struct manager_setup *setup, struct manager **ret)
 	manager->setup = *setup;
 	manager->started_monotonic_usec = clock_monotonic_usec();
 	manager->started_realtime_usec = clock_realtime_usec();
-	manager->context = (struct kind_context) {
+	manager->context = (struct kind_context){
 		.kernel = setup->kernel,
 		.memory = setup->memory,
 		.chunk_bytes = CHUNK_BYTES,

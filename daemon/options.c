@@ -5,20 +5,20 @@
 #include "options.h"
 
 static const char help_text[] =
-        "Usage: nodeinitd [OPTION]...\n"
-        "Bring the memory of every NUMA node into service, one worker a node.\n"
-        "\n"
-        "  --config DIR   read DIR/nodeinitd.conf and DIR/pools.d instead of the search path\n"
-        "  --bus BUS      system (default), session, or a D-Bus address\n"
-        "  --plan         print what would be done, and do nothing\n"
-        "  --root DIR     with --plan: plan for the sysfs and procfs recorded below DIR\n"
-        "  --json         with --plan: as JSON, sizes in bytes\n"
-        "  --version      print the version\n"
-        "  --help         print this text\n"
-        "\n"
-        "Exit status: 0 done; 1 failed, or with --plan a required pool cannot reach its minimum;\n"
-        "2 wrong usage, or with --plan a file was refused.\n"
-        "See nodeinitd(8), nodeinitd.conf(5), nodeinit.pool(5).\n";
+	"Usage: nodeinitd [OPTION]...\n"
+	"Bring the memory of every NUMA node into service, one worker a node.\n"
+	"\n"
+	"  --config DIR   read DIR/nodeinitd.conf and DIR/pools.d instead of the search path\n"
+	"  --bus BUS      system (default), session, or a D-Bus address\n"
+	"  --plan         print what would be done, and do nothing\n"
+	"  --root DIR     with --plan: plan for the sysfs and procfs recorded below DIR\n"
+	"  --json         with --plan: as JSON, sizes in bytes\n"
+	"  --version      print the version\n"
+	"  --help         print this text\n"
+	"\n"
+	"Exit status: 0 done; 1 failed, or with --plan a required pool cannot reach its minimum;\n"
+	"2 wrong usage, or with --plan a file was refused.\n"
+	"See nodeinitd(8), nodeinitd.conf(5), nodeinit.pool(5).\n";
 
 static enum options_verdict bad(const char *what)
 {

@@ -41,9 +41,8 @@ int plan_command(const struct options *options)
 		                r);
 	r = config_load(options->config_directory, "", &config);
 	if (r < 0)
-		return complain(options->config_directory ? options->config_directory
-		                                          : "configuration",
-		                r);
+		return complain(
+			options->config_directory ? options->config_directory : "configuration", r);
 	r = plan_make(machine, config, &plan);
 	if (r < 0)
 		return complain("plan", r);

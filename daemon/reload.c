@@ -57,16 +57,12 @@ static int keep_former(struct config *config, struct config *former)
 	bool is_daemon_refused = false;
 	int r = 0;
 
-	for (size_t i = 0; i < config->nr_notes && r == 0; i++) {
-		const struct config_note *note = &config->notes[i];
-
-		if (note->severity != CONFIG_REFUSED)
-			continue;
-		if (!note->pool)
-			is_daemon_refused = true;
-		else if (!config_pool(config, note->pool))
-			r = keep_pool(config, former, note->pool);
-	}
+	for (size_t i = 0; i < config->nr_refused_pools && r == 0; i++)
+		if (!config_pool(config, config->refused_pools[i]))
+			r = keep_pool(config, former, config->refused_pools[i]);
+	for (size_t i = 0; i < config->nr_notes; i++)
+		is_daemon_refused |=
+			config->notes[i].severity == CONFIG_REFUSED && !config->notes[i].pool;
 	if (is_daemon_refused)
 		config->daemon = former->daemon;
 	return r;
@@ -78,13 +74,13 @@ static void count_refused(struct manager *manager, const struct config *config)
 	manager->nr_refused_pools = 0;
 	free(manager->refused_text);
 	manager->refused_text = NULL;
-	for (size_t i = 0; i < config->nr_notes; i++) {
+	for (size_t i = 0; i < config->nr_refused_pools; i++)
+		manager->nr_refused_pools += !config_pool(config, config->refused_pools[i]);
+	for (size_t i = 0; i < config->nr_notes && !manager->refused_text; i++) {
 		const struct config_note *note = &config->notes[i];
 
-		if (note->severity != CONFIG_REFUSED || !note->pool ||
-		    config_pool(config, note->pool))
-			continue;
-		if (manager->nr_refused_pools++ == 0)
+		if (manager->nr_refused_pools > 0 && note->severity == CONFIG_REFUSED &&
+		    note->pool && !config_pool(config, note->pool))
 			manager->refused_text = strdup(note->text);
 	}
 	if (manager->nr_refused_pools > 0 && !manager->refused_text)
@@ -115,8 +111,8 @@ int manager_apply(struct manager *manager, struct config *config)
 		return r;
 	}
 	if (machine->cgroup_room_bytes != UINT64_MAX)
-		machine->cgroup_room_bytes = bytes_add(machine->cgroup_room_bytes,
-		                                       charged_bytes(&manager->inventory));
+		machine->cgroup_room_bytes =
+			bytes_add(machine->cgroup_room_bytes, charged_bytes(&manager->inventory));
 	r = plan_make(machine, config, &plan);
 	if (r < 0)
 		return r;
@@ -127,7 +123,7 @@ int manager_apply(struct manager *manager, struct config *config)
 		manager->context.retry = config->daemon.retry;
 	count_refused(manager, config);
 
-	setup = (struct apply_setup) {
+	setup = (struct apply_setup){
 		.machine = machine,
 		.plan = plan,
 		.config = &config->daemon,

@@ -36,7 +36,8 @@ static const char *kind_remedy(const struct managed_share *share)
 		return "no counter moved for StallTimeout=";
 	switch (share->detail.reason) {
 	case REASON_FRAGMENTED:
-		return "the node has the bytes free, but not in pages of this size; reserve them at boot";
+		return "the node has the bytes free, but not in pages of this size; reserve them "
+		       "at boot";
 	case REASON_NO_MEMORY:
 		return "the node has no more free memory; lower Size= or free some, then retry";
 	case REASON_EXCEEDS_RESERVE:
@@ -134,11 +135,11 @@ void report_share(const struct managed_pool *pool, struct managed_share *share)
 	if (share_state_is_settled(share->state)) {
 		report_finished(pool, share);
 		share->is_short_logged = false;
-	} else if (share->state == SHARE_EARLY || (share->state == SHARE_DEFERRED &&
-	                                           share->logged_state != SHARE_EARLY)) {
-		(void) snprintf(text, sizeof(text), "started, %s to do",
-		                size_text(bytes_left(share->declared_bytes, share->refused_bytes),
-		                          bytes));
+	} else if (share->state == SHARE_EARLY ||
+	           (share->state == SHARE_DEFERRED && share->logged_state != SHARE_EARLY)) {
+		(void) snprintf(
+			text, sizeof(text), "started, %s to do",
+			size_text(bytes_left(share->declared_bytes, share->refused_bytes), bytes));
 		share_event(LOG_LEVEL_INFO, MESSAGE_SHARE_STARTED, pool, share, text);
 	}
 	share->logged_state = share->state;
@@ -194,9 +195,10 @@ void report_helpers(const struct manager *manager)
 		const struct managed_node *node = &manager->inventory.nodes[i];
 
 		if (node->helper_node_id >= 0 && node->worker)
-			log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
-			          "node %u has no CPU to run on: its worker uses CPUs %s of node %d",
-			          node->node_id, node->cpus_text, node->helper_node_id);
+			log_event(
+				LOG_LEVEL_INFO, fields, ELEMENTS(fields),
+				"node %u has no CPU to run on: its worker uses CPUs %s of node %d",
+				node->node_id, node->cpus_text, node->helper_node_id);
 	}
 }
 

@@ -87,7 +87,7 @@ static void show_pool(struct manager *manager, const struct managed_pool *pool)
 	for (size_t i = 0; i < pool->nr_shares; i++) {
 		const struct managed_share *share = &pool->shares[i];
 
-		shares[i] = (struct share_view) {
+		shares[i] = (struct share_view){
 			.node_id = share->node_id,
 			.state = share_state_text(share->state),
 			.total_bytes = share->declared_bytes,
@@ -160,7 +160,7 @@ int manager_timeline(void *arg, struct timeline_entry **ret, size_t *ret_nr)
 			const struct managed_share *share = &pool->shares[k / NR_STAGES];
 			unsigned stage = k % NR_STAGES;
 
-			entries[nr++] = (struct timeline_entry) {
+			entries[nr++] = (struct timeline_entry){
 				.node_id = share->node_id,
 				.pool = pool->name,
 				.stage = stage_text(stage),

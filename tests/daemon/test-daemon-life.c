@@ -222,6 +222,7 @@ START_TEST(test_bytes_are_refused_beyond_the_reserve_and_the_host_lives)
 	/* CASES 10: a configuration for another machine */
 	daemon_write_pool(&d, "giant", "[Pool]\nKind=region\nPageSize=base\nSize=512T\n");
 	daemon_launch(&d, NULL);
+	daemon_wait_notified(&d, "READY=1");
 	daemon_wait_state(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "deferred");
 	ck_assert_uint_gt(
 		daemon_get_u64(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "BytesShort"), 0);
@@ -244,6 +245,7 @@ START_TEST(test_idle_means_one_thread_no_wakeups_and_little_memory)
 
 	daemon_write_pool(&d, "small", small_pool);
 	daemon_launch(&d, NULL);
+	daemon_wait_notified(&d, "READY=1");
 	daemon_wait_state(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "ready");
 	daemon_wait_notified(&d, "STATUS=ready: *");
 	/* a round trip more: whatever was still to be sent has been sent */
@@ -267,6 +269,7 @@ START_TEST(test_the_memory_of_the_idle_daemon_is_bounded)
 		return; /* the sanitizer's shadow counts as ours; the plain build looks */
 	daemon_write_pool(&d, "small", small_pool);
 	daemon_launch(&d, NULL);
+	daemon_wait_notified(&d, "READY=1");
 	daemon_wait_state(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "ready");
 	/* its own memory: what its regions hold is unmapped, and nobody's RSS */
 	rss_kib = daemon_proc_status(&d, "VmRSS");
