@@ -21,8 +21,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	json_object_put(document);
-	free(text);
+	json_object_put(take(document));
+	free(take(text));
 	world_clear(&world);
 }
 
