@@ -188,6 +188,6 @@ void crew_close(struct worker *worker, unsigned nr_crew)
 
 	worker_lock(worker);
 	worker->is_crew_ending = false;
-	worker->nr_alive -= nr_crew;
+	worker->nr_alive = 1;
 	worker_unlock(worker);
 }

@@ -373,9 +373,14 @@ START_TEST(test_shrink_goes_in_front_of_the_deferred_part_of_another_share)
 
 	fake_init(&fakes[1], &bench, 1, 0, 5);
 	fakes[1].parts[STAGE_DEFERRED].chunk_gate = &gate;
+	worker_pause(bench.worker);
 	runs[1] = bench_add(&bench, &fakes[1]);
+	/* No early part, and the deferred one has not begun. */
+	ck_assert_int_eq(run_state(runs[1]), SHARE_WAITING);
+	worker_resume(bench.worker);
 	ck_assert_int_eq(worker_start(bench.worker), 0);
 	gate_await(&gate, 1);
+	ck_assert_int_eq(run_state(runs[1]), SHARE_DEFERRED);
 	ck_assert_int_eq(run_shrink(runs[0], 4, 2, 2), 0);
 	gate_open(&gate, 5);
 	bench_await_end(&bench);
