@@ -35,6 +35,7 @@ struct page_account {
 	uint64_t base_pages; /* there before our first write: not ours to give back */
 	uint64_t last_pages; /* what our last look found */
 	bool is_compacted;
+	bool adds_surplus; /* this kernel was seen to overshoot by the surplus of other nodes */
 	unsigned nr_reasserts;
 };
 
@@ -233,27 +234,34 @@ static uint64_t surplus_pages(struct page_account *account)
 	               : 0;
 }
 
+/* Return: 0 and *ret_count, *ret_pages as they are after the write; -errno. */
+static int write_and_read(struct page_account *account, uint64_t nr_pages,
+                          struct hugepages_count *ret_count, uint64_t *ret_pages)
+{
+	int r = write_count(account, nr_pages);
+
+	return r < 0 ? r : read_count(account, ret_count, ret_pages);
+}
+
 /*
- * Lower the pool to @floor_pages. A kernel that overshoots also undershoots: with surplus pages on
- * other nodes the plain number takes nothing away, and it has to be told as much less.
+ * Lower the pool to @floor_pages. A kernel that overshoots has to be told as much less: the plain
+ * number takes nothing away there, it may even add.
  */
 static int lower(struct page_account *account, uint64_t floor_pages, uint64_t *ret_pages)
 {
+	uint64_t surplus = surplus_pages(account), pages;
 	struct hugepages_count count;
-	uint64_t pages, surplus;
 	int r;
 
-	r = write_count(account, floor_pages);
-	if (r == 0)
-		r = read_count(account, &count, &pages);
+	r = write_and_read(account,
+	                   account->adds_surplus ? bytes_left(floor_pages, surplus) : floor_pages,
+	                   &count, &pages);
 	if (r < 0)
 		return r;
-	surplus = surplus_pages(account);
-	if (pages > floor_pages && surplus > 0) {
+	if (pages > floor_pages && surplus > 0 && !account->adds_surplus) {
+		account->adds_surplus = true;
 		floor_pages = bytes_max(floor_pages, in_use_pages(&count));
-		r = write_count(account, bytes_left(floor_pages, surplus));
-		if (r == 0)
-			r = read_count(account, &count, &pages);
+		r = write_and_read(account, bytes_left(floor_pages, surplus), &count, &pages);
 		if (r < 0)
 			return r;
 	}
@@ -270,17 +278,19 @@ static int lower(struct page_account *account, uint64_t floor_pages, uint64_t *r
 static int write_step(struct page_account *account, uint64_t next_pages, uint64_t target_pages,
                       uint64_t *ret_pages)
 {
-	uint64_t surplus = surplus_pages(account), pages;
+	uint64_t surplus = surplus_pages(account), pages, floor_pages;
 	struct hugepages_count count;
 	int r;
 
-	r = write_count(account, next_pages);
-	if (r == 0)
-		r = read_count(account, &count, &pages);
+	r = write_and_read(account, next_pages, &count, &pages);
 	if (r < 0)
 		return r;
-	if (pages > target_pages && pages - next_pages <= surplus && pages > in_use_pages(&count))
-		return lower(account, bytes_max(target_pages, in_use_pages(&count)), ret_pages);
+	floor_pages = bytes_max(target_pages, in_use_pages(&count));
+	if (pages > next_pages && pages - next_pages <= surplus) {
+		account->adds_surplus = true;
+		if (pages > floor_pages)
+			return lower(account, floor_pages, ret_pages);
+	}
 	*ret_pages = pages;
 	return 0;
 }

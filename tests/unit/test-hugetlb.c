@@ -226,6 +226,21 @@ START_TEST(test_an_overshoot_is_not_lowered_below_what_is_in_use)
 }
 END_TEST
 
+START_TEST(test_an_overshoot_is_lowered_to_what_is_in_use_where_that_is_more)
+{
+	struct share *share = one_share(HUGE, 400);
+
+	set_pages(HUGE, 550, 0, 200);
+	kernel_model_set_pages(drive.model, 3, HUGE,
+	                       (struct hugepages_count){ .nr_pages = 300, .surplus_pages = 300 });
+	drive_part(&share->parts[STAGE_EARLY]);
+	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 550);
+	ck_assert_uint_eq(kernel_model_pages(drive.model, DRIVE_NODE, HUGE).free_pages, 0);
+	/* Lower still, and pages in use would have become surplus. */
+	ck_assert_uint_eq(kernel_model_pages(drive.model, DRIVE_NODE, HUGE).surplus_pages, 0);
+}
+END_TEST
+
 START_TEST(test_surplus_pages_do_not_count_as_reached)
 {
 	struct share *share = one_share(HUGE, 100);
@@ -522,6 +537,7 @@ int main(void)
 	tcase_add_test(tcase, test_only_what_is_missing_is_added_and_what_is_too_many_is_left);
 	tcase_add_test(tcase, test_an_overshoot_by_surplus_is_lowered_to_the_target);
 	tcase_add_test(tcase, test_an_overshoot_is_not_lowered_below_what_is_in_use);
+	tcase_add_test(tcase, test_an_overshoot_is_lowered_to_what_is_in_use_where_that_is_more);
 	tcase_add_test(tcase, test_surplus_pages_do_not_count_as_reached);
 	tcase_add_test(tcase, test_pages_of_others_are_never_taken_away);
 	tcase_add_test(tcase, test_shrink_yes_lowers_to_the_target_or_to_what_is_in_use);
