@@ -185,11 +185,7 @@ START_TEST(test_pause_holds_and_resume_goes_on)
 	ck_assert_int_ge(daemon_call(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "Resume", NULL),
 	                 0);
 	done_bytes = daemon_get_u64(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "BytesDone");
-	for (unsigned i = 0; i < 10000; i++)
-		if (daemon_get_u64(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "BytesDone") >
-		    done_bytes)
-			return;
-	ck_abort_msg("nothing moves after Resume");
+	daemon_wait_above(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "BytesDone", done_bytes);
 }
 END_TEST
 

@@ -118,19 +118,15 @@ START_TEST(test_a_reload_shrinks_a_pool_and_gives_the_memory_back)
 	write_pool("first", "8M");
 	ck_assert_int_ge(reload(NULL), 0);
 	daemon_wait_state(&d, POOL_PATH("first"), NODEINIT_POOL_INTERFACE, "ready");
-	for (unsigned i = 0; i < 10000; i++)
-		if (pool_bytes(POOL_PATH("first"), "BytesDone") == nr_nodes * 8 * MIB)
-			break;
-	ck_assert_uint_eq(pool_bytes(POOL_PATH("first"), "BytesDone"), nr_nodes * 8 * MIB);
+	daemon_wait_u64(&d, POOL_PATH("first"), NODEINIT_POOL_INTERFACE, "BytesDone",
+	                nr_nodes * 8 * MIB);
 	ck_assert_uint_eq(pool_bytes(POOL_PATH("first"), "BytesShort"), 0);
 
 	/* and grows again behind what is left */
 	write_pool("first", "24M");
 	ck_assert_int_ge(reload(NULL), 0);
-	for (unsigned i = 0; i < 10000; i++)
-		if (pool_bytes(POOL_PATH("first"), "BytesDone") == nr_nodes * 24 * MIB)
-			break;
-	ck_assert_uint_eq(pool_bytes(POOL_PATH("first"), "BytesDone"), nr_nodes * 24 * MIB);
+	daemon_wait_u64(&d, POOL_PATH("first"), NODEINIT_POOL_INTERFACE, "BytesDone",
+	                nr_nodes * 24 * MIB);
 }
 END_TEST
 

@@ -277,15 +277,43 @@ static int on_changed(sd_bus_message *m, void *userdata, sd_bus_error *ret_error
 	return 0;
 }
 
-void daemon_wait_state(struct daemon_fixture *fixture, const char *path, const char *interface,
-                       const char *state)
+/* Something about an object that a test waits for. */
+struct awaited {
+	const char *path;
+	const char *interface;
+	const char *property;
+	const char *text; /* NULL: the number */
+	uint64_t value;
+	bool is_exact;
+};
+
+static bool is_reached(struct daemon_fixture *fixture, const struct awaited *awaited, char *ret_now,
+                       size_t now_bytes)
+{
+	uint64_t value;
+
+	if (awaited->text) {
+		scoped(freep) char *text = daemon_get_text(fixture, awaited->path,
+		                                           awaited->interface, awaited->property);
+
+		(void) snprintf(ret_now, now_bytes, "%s", text);
+		return strcmp(text, awaited->text) == 0;
+	}
+	value = daemon_get_u64(fixture, awaited->path, awaited->interface, awaited->property);
+	(void) snprintf(ret_now, now_bytes, "%" PRIu64, value);
+	return awaited->is_exact ? value == awaited->value : value > awaited->value;
+}
+
+/* Look once, then again after each PropertiesChanged of the object. */
+static void wait_for(struct daemon_fixture *fixture, const struct awaited *awaited)
 {
 	scoped(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
 	uint64_t end_usec = clock_monotonic_usec() + DAEMON_LIMIT_MSEC * UINT64_C(1000);
 	sd_bus *bus = client(fixture);
 	bool has_changed = true;
+	char now[64] = "";
 
-	ck_assert_int_ge(sd_bus_match_signal(bus, &slot, NODEINIT_BUS_NAME, path,
+	ck_assert_int_ge(sd_bus_match_signal(bus, &slot, NODEINIT_BUS_NAME, awaited->path,
 	                                     "org.freedesktop.DBus.Properties", "PropertiesChanged",
 	                                     on_changed, &has_changed),
 	                 0);
@@ -294,21 +322,36 @@ void daemon_wait_state(struct daemon_fixture *fixture, const char *path, const c
 		int r;
 
 		if (has_changed) {
-			scoped(freep) char *now =
-				daemon_get_text(fixture, path, interface, "State");
-
 			has_changed = false;
-			if (strcmp(now, state) == 0)
+			if (is_reached(fixture, awaited, now, sizeof(now)))
 				return;
-			ck_assert_msg(now_usec < end_usec, "%s stays %s, not %s", path, now, state);
 		}
+		ck_assert_msg(now_usec < end_usec, "%s: %s stays %s", awaited->path,
+		              awaited->property, now);
 		r = sd_bus_process(bus, NULL);
 		ck_assert_int_ge(r, 0);
-		if (r > 0 || has_changed)
-			continue;
-		ck_assert_msg(now_usec < end_usec, "%s does not become %s", path, state);
-		ck_assert_int_ge(sd_bus_wait(bus, end_usec - now_usec), 0);
+		if (r == 0 && !has_changed)
+			ck_assert_int_ge(sd_bus_wait(bus, end_usec - now_usec), 0);
 	}
+}
+
+void daemon_wait_state(struct daemon_fixture *fixture, const char *path, const char *interface,
+                       const char *state)
+{
+	wait_for(fixture, &(struct awaited){ path, interface, "State", .text = state });
+}
+
+void daemon_wait_above(struct daemon_fixture *fixture, const char *path, const char *interface,
+                       const char *property, uint64_t value)
+{
+	wait_for(fixture, &(struct awaited){ path, interface, property, .value = value });
+}
+
+void daemon_wait_u64(struct daemon_fixture *fixture, const char *path, const char *interface,
+                     const char *property, uint64_t value)
+{
+	wait_for(fixture,
+	         &(struct awaited){ path, interface, property, .value = value, .is_exact = true });
 }
 
 int daemon_call(struct daemon_fixture *fixture, const char *path, const char *interface,

@@ -64,6 +64,12 @@ bool daemon_get_bool(struct daemon_fixture *fixture, const char *path, const cha
 void daemon_wait_state(struct daemon_fixture *fixture, const char *path, const char *interface,
                        const char *state);
 
+/* The same for a number: until it is at least, or exactly, @value. */
+void daemon_wait_above(struct daemon_fixture *fixture, const char *path, const char *interface,
+                       const char *property, uint64_t value);
+void daemon_wait_u64(struct daemon_fixture *fixture, const char *path, const char *interface,
+                     const char *property, uint64_t value);
+
 /* Call a method with only a{sv} options. Return: 0; -errno, and *ret_error where not NULL. */
 int daemon_call(struct daemon_fixture *fixture, const char *path, const char *interface,
                 const char *method, sd_bus_error *ret_error);
