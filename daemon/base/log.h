@@ -28,7 +28,7 @@ enum log_level {
 typedef void (*log_sink_fn)(enum log_level level, const char *message, const char *const *fields,
                             size_t nr_fields);
 
-/* NULL: standard error, "<6>message" when it goes to the journal or a console of PID 1. */
+/* NULL: standard error, "<6>message" when $JOURNAL_STREAM says that it leads to the journal. */
 void log_set_sink(log_sink_fn sink);
 
 /* Lines above @max are dropped. Default LOG_LEVEL_INFO. */
