@@ -67,7 +67,11 @@ int report_call(const struct client *client, const char *object, int error,
 		        object_text);
 		return CLIENT_FAILED;
 	}
-	fprintf(stderr, "meminitctl: %s: %s\n", object_text, said);
+	/* The daemon's sentences mostly begin with the object already. */
+	if (strncmp(said, object_text, strlen(object_text)) == 0)
+		fprintf(stderr, "meminitctl: %s\n", said);
+	else
+		fprintf(stderr, "meminitctl: %s: %s\n", object_text, said);
 	if (sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_POOL) ||
 	    sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_NODE))
 		return CLIENT_NO_SUCH_OBJECT;

@@ -290,6 +290,10 @@ test_a_refusal_says_that_root_is_needed() {
 test_retry_asks_every_pool_and_names_the_one_that_is_not_there() {
 	two_nodes; run retry nix guests; is 4; err "no pool 'nix'"; echo "calls Retry" >&8; heard "1 ok"
 }
+test_the_object_is_named_once() {
+	two_nodes; tell refuse Retry org.nodeinit1.Error.NotReady pool guests is complete
+	run retry guests; is 1; [ "$(<"$work/err")" = "meminitctl: pool guests is complete" ]
+}
 test_plan_is_nodeinitd_with_the_same_options() {
 	printf '#!/bin/sh\necho "$@"\nexit 1\n' >"$work/d"; chmod +x "$work/d"
 	NODEINITD=$work/d run plan --root "$work" --config=/x --json; is 1
