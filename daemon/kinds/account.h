@@ -8,7 +8,29 @@
  */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "kind.h"
+
+struct page_account {
+	const struct kind_context *context; /* borrowed */
+	unsigned node_id;
+	uint64_t page_bytes;
+	uint64_t reserve_bytes;
+	_Atomic unsigned nr_refs;
+
+	pthread_mutex_t lock;   /* held for all below, also while the kernel works on a step */
+	struct share **members; /* borrowed; in order of joining */
+	size_t nr_members;
+	bool may_shrink; /* one of them has Shrink=yes */
+	bool is_known;
+	uint64_t base_pages; /* there before our first write: not ours to give back */
+	uint64_t last_pages; /* what our last look found */
+	bool is_compacted;
+	bool adds_surplus; /* this kernel was seen to overshoot by the surplus of other nodes */
+	unsigned nr_reasserts;
+};
 
 /* Add @share (borrowed until it leaves) and number anew. Return: 0; -ENOMEM. */
 int page_account_join(struct page_account *account, struct share *share);
@@ -23,8 +45,9 @@ void page_account_renumber(struct page_account *account);
 void page_account_span(struct page_account *account, const struct share *share, enum stage stage,
                        uint64_t *ret_start_pages, uint64_t *ret_end_pages);
 
-/* What all members want together. */
+/* What all members want together. The second is for callers that hold the lock. */
 uint64_t page_account_wanted_pages(struct page_account *account);
+uint64_t page_account_sum_pages(const struct page_account *account);
 
 /*
  * Look whether the pool still is as we left it; makes no write. *result as in page_account_grow().
