@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "../base/size.h"
@@ -13,12 +10,6 @@
 
 /* Where the kernel shows no blocks: the section of most architectures (SECTION_SIZE_BITS = 27). */
 #define USUAL_SECTION_BYTES (128 * MIB)
-
-/*
- * To open, read and close one state takes about 3 µs, and nothing but that takes time here: the
- * nodes are shared out over a few threads.
- */
-#define THREADS_MAX 8
 
 /* Files that tell whether a block is online, and what they say when it is not. */
 enum place { BY_STATE, BY_STATE_OF_NODE, BY_ONLINE, BY_ONLINE_OF_NODE, NR_PLACES };
@@ -71,8 +62,9 @@ static int read_place(const struct walk *walk, const char *name, enum place plac
 }
 
 /*
- * One file a block: there are 131 072 of them on a large machine, and all of a tree tell it in the
- * same place. A block that tells it nowhere is online, as on kernels without hotplug.
+ * One file a block, about 3 µs each: there are 131 072 of them on a large machine, and all of a
+ * tree tell it in the same place. A block that tells it nowhere is online, as on kernels without
+ * hotplug.
  */
 static bool is_online(struct walk *walk, const char *name)
 {
@@ -110,7 +102,6 @@ static int take_block(const char *name, void *arg)
 	return 0;
 }
 
-/* Leaves probe->text alone: several of these run at once. */
 static void read_blocks(struct probe *probe, struct machine_node *node)
 {
 	struct walk walk = { .kernel = probe->kernel, .node = node, .place = BY_STATE };
@@ -130,56 +121,6 @@ static void read_blocks(struct probe *probe, struct machine_node *node)
 	node->spanned_bytes = bytes_mul(walk.end_block - walk.first_block, block_bytes);
 }
 
-/*
- * What the threads share: the cursor, and the probe and its machine, of which each changes the
- * nodes that it took and nothing else.
- */
-struct crowd {
-	struct probe *probe;
-	_Atomic size_t next;
-};
-
-static void *walk_nodes(void *arg)
-{
-	struct crowd *crowd = arg;
-	struct machine *machine = crowd->probe->machine;
-	size_t i;
-
-	while ((i = atomic_fetch_add_explicit(&crowd->next, 1, memory_order_relaxed)) <
-	       machine->nr_nodes)
-		read_blocks(crowd->probe, &machine->nodes[i]);
-	return NULL;
-}
-
-/* As many as there are nodes and CPUs, the caller included. */
-static size_t useful_threads(const struct machine *machine)
-{
-	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t nr = machine->nr_nodes < THREADS_MAX ? machine->nr_nodes : THREADS_MAX;
-
-	return nr_cpus >= 1 && (size_t) nr_cpus < nr ? (size_t) nr_cpus : nr;
-}
-
-static void walk_nodes_together(struct probe *probe)
-{
-	struct crowd crowd = { .probe = probe };
-	size_t nr_wanted = useful_threads(probe->machine), nr_threads = 0;
-	pthread_t threads[THREADS_MAX];
-	sigset_t all, before;
-
-	/* Signals are the caller's: threads inherit the mask. */
-	(void) sigfillset(&all);
-	(void) pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* The caller works, too: without a single thread it only takes longer. */
-	while (nr_threads + 1 < nr_wanted &&
-	       pthread_create(&threads[nr_threads], NULL, walk_nodes, &crowd) == 0)
-		nr_threads++;
-	(void) pthread_sigmask(SIG_SETMASK, &before, NULL);
-	(void) walk_nodes(&crowd);
-	while (nr_threads > 0)
-		(void) pthread_join(threads[--nr_threads], NULL);
-}
-
 int probe_blocks(struct probe *probe)
 {
 	struct machine *machine = probe->machine;
@@ -188,6 +129,7 @@ int probe_blocks(struct probe *probe)
 	if (probe_text(probe, MEMORY_DIR "/block_size_bytes"))
 		machine->block_bytes = strtoull(probe->text, NULL, 16);
 	machine->section_bytes = machine->block_bytes ? machine->block_bytes : USUAL_SECTION_BYTES;
-	walk_nodes_together(probe);
+	for (size_t i = 0; i < machine->nr_nodes; i++)
+		read_blocks(probe, &machine->nodes[i]);
 	return 0;
 }
