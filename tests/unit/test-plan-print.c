@@ -251,6 +251,60 @@ START_TEST(test_the_text_is_a_table_an_account_and_sentences)
 }
 END_TEST
 
+static size_t count_groups(void)
+{
+	size_t nr_groups = 0;
+
+	free(take(text));
+	print(plan_print_text);
+	for (const char *at = text; (at = strstr(at, " 0-1 ")); at++)
+		nr_groups++;
+	return nr_groups;
+}
+
+/* Change one amount of node 1, look, and change it back. */
+static size_t groups_with_other(uint64_t *bytes)
+{
+	size_t nr_groups;
+
+	*bytes += GIB;
+	nr_groups = count_groups();
+	*bytes -= GIB;
+	return nr_groups;
+}
+
+START_TEST(test_nodes_that_differ_in_anything_have_lines_of_their_own)
+{
+	struct plan_node *node;
+	struct plan_share *share;
+
+	world_add_node(&world, 0, 64 * GIB);
+	world_add_node(&world, 1, 64 * GIB);
+	world_add_pool(&world, "a", POOL_REGION, "50%");
+	world_plan(&world);
+	node = &world.plan->nodes[1];
+	share = &node->shares[0];
+	ck_assert_uint_eq(count_groups(), 2); /* one in each table */
+	ck_assert_uint_eq(groups_with_other(&node->memory_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&node->early_budget_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&node->early_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&node->deferred_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&node->reserved_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&node->unclaimed_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&share->early_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&share->deferred_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&share->refused_bytes), 1);
+	node->helper_node_id = 0;
+	ck_assert_uint_eq(count_groups(), 1);
+	node->helper_node_id = -1;
+	share->refusal = PLAN_CGROUP_LIMIT;
+	ck_assert_uint_eq(count_groups(), 1);
+	share->refusal = PLAN_ACCEPTED;
+	node->nr_shares = 0;
+	ck_assert_uint_eq(count_groups(), 1);
+}
+END_TEST
+
 START_TEST(test_without_a_pool_the_text_says_so)
 {
 	world_add_node(&world, 0, 64 * GIB);
@@ -293,6 +347,7 @@ int main(void)
 	tcase_add_test(cases, test_bytes_above_63_bits_are_printed_as_they_are);
 	tcase_add_test(cases, test_the_json_document_is_for_eyes_too);
 	tcase_add_test(cases, test_the_text_is_a_table_an_account_and_sentences);
+	tcase_add_test(cases, test_nodes_that_differ_in_anything_have_lines_of_their_own);
 	tcase_add_test(cases, test_without_a_pool_the_text_says_so);
 	tcase_add_test(cases, test_output_that_cannot_be_written_is_an_error);
 	suite_add_tcase(suite, cases);

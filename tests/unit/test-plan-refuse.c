@@ -345,6 +345,18 @@ START_TEST(test_a_configuration_for_512_gib_on_8_gib_fails_or_degrades_by_its_mi
 }
 END_TEST
 
+START_TEST(test_a_minimum_that_cannot_be_reached_is_told_with_the_nodes_where)
+{
+	world_add_node(&world, 0, 64 * GIB);
+	world_add_node(&world, 1, 8 * GIB);
+	world_add_node(&world, 2, 5 * GIB);
+	world_add_pool(&world, "a", POOL_REGION, "10G");
+	world_plan(&world);
+	ck_assert(world_is_warned(&world, "pool a: will fail: Minimum= is 20 GiB on nodes 1-2, "
+	                                  "and 11 GiB can be had there"));
+}
+END_TEST
+
 START_TEST(test_when_a_node_is_scarce_required_pools_come_first_then_kind_then_name)
 {
 	world_add_node(&world, 0, 11 * GIB);
@@ -513,6 +525,7 @@ int main(void)
 	tcase_add_test(cases, test_120_pages_of_1g_on_125_gib_leave_the_reserve_to_the_system);
 	tcase_add_test(cases,
 	               test_a_configuration_for_512_gib_on_8_gib_fails_or_degrades_by_its_minimum);
+	tcase_add_test(cases, test_a_minimum_that_cannot_be_reached_is_told_with_the_nodes_where);
 	tcase_add_test(cases,
 	               test_when_a_node_is_scarce_required_pools_come_first_then_kind_then_name);
 	tcase_add_test(cases, test_a_share_refused_in_two_pieces_has_the_word_of_the_larger_one);
