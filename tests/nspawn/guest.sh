@@ -45,10 +45,10 @@ eventually() {
 	done
 	return 1
 }
-consumer() { # name, what it requires
+consumer() { # name, what it requires, Wants instead of Requires
 	cat >"/etc/systemd/system/$1.service" <<-END
 		[Unit]
-		Requires=$2
+		${3:-Requires}=$2
 		After=$2
 		[Service]
 		Type=oneshot
@@ -77,8 +77,10 @@ ok "the target does not outlive it" not active nodeinit-ready.target
 pool small Kind=region PageSize=base Size=64M
 pool wide Kind=region PageSize=thp Size=64M
 consumer guests nodeinit-ready.target
+consumer patient nodeinit-ready.target Wants
 systemctl daemon-reload
 ok "a consumer pulls in all of it, and waits" systemctl start guests
+ok "so does one that only wants it" systemctl start patient
 ok "the daemon is ready then" bus_state ready
 ok "meminitctl says so too" meminitctl status
 ok "the wait says how far it got" test -n "$(systemctl show -P StatusText nodeinit-wait)"
@@ -106,10 +108,12 @@ ok "root may" meminitctl pause
 ok "and resume" meminitctl resume
 
 # Killed.
+since=$(systemctl show -P ActiveEnterTimestampMonotonic patient)
 systemctl kill --signal=KILL nodeinitd
 ok "a killed daemon is started again" eventually property nodeinitd NRestarts 1
 ok "and fills its pools again" eventually bus_state ready
-ok "its consumers live on" active guests
+ok "a consumer that only wants it has not noticed" property patient ActiveEnterTimestampMonotonic "$since"
+ok "one that requires it is started again, after the memory" eventually active guests
 ok "stopping it by hand stops them" systemctl stop nodeinitd
 ok "with it" not active guests
 
