@@ -13,6 +13,7 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export TMPDIR="$work" # a test that times out leaves its directory behind
 mkdir -p "$work/daemon" "$work/tests"
 cp -r "$root/daemon/base" "$root/daemon/bus" "$work/daemon"
 cp -r "$root/tests/bus" "$root/tests/lib" "$work/tests"

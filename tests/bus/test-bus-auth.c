@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who may change something. Everybody else is played by a process of uid nobody. */
+#include <grp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #define POOL_PATH     NODEINIT_POOL_PREFIX "/guests"
 #define PROPERTIES    "org.freedesktop.DBus.Properties"
 #define LOG_PATH      "/org/freedesktop/LogControl1"
+#define NOBODY        65534
 #define ACCESS_DENIED "org.freedesktop.DBus.Error.AccessDenied"
 
 static struct scene scene;
@@ -226,15 +229,52 @@ START_TEST(test_polkit_has_no_say_in_the_log_level)
 }
 END_TEST
 
+/* For good: each test has a process of its own. */
+static void become_nobody(void)
+{
+	ck_assert_int_eq(setgroups(0, NULL), 0);
+	ck_assert_int_eq(setgid(NOBODY), 0);
+	ck_assert_int_eq(setuid(NOBODY), 0);
+}
+
+START_TEST(test_the_daemon_of_an_ordinary_user_obeys_that_user)
+{
+	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+
+	become_nobody();
+	scene_begin(&scene);
+	reply = scene_call(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "Reload", "a{sv}", 0);
+	ck_assert(!sd_bus_message_is_method_error(reply, NULL));
+	ck_assert_uint_eq(scene.nr_reloads, 1);
+	scene_end(&scene);
+}
+END_TEST
+
+START_TEST(test_on_the_system_bus_the_uid_of_the_daemon_is_no_privilege)
+{
+	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+
+	become_nobody();
+	scene_begin_as_system_bus(&scene);
+	reply = scene_call(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "Reload", "a{sv}", 0);
+	assert_error(reply, ACCESS_DENIED, "uid 65534");
+	assert_untouched();
+	scene_end(&scene);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bus-auth");
 	TCase *own = tcase_create("a bus of one's own");
 	TCase *system_bus = tcase_create("the system bus");
+	TCase *ordinary = tcase_create("the daemon of an ordinary user");
 
 	bus_fixture_require();
 	if (geteuid() != 0)
 		suite_skip("becoming uid nobody needs root");
+	if (getenv("CK_FORK") && strcmp(getenv("CK_FORK"), "no") == 0)
+		suite_skip("becoming uid nobody needs a process of its own");
 
 	tcase_set_timeout(own, 30);
 	tcase_add_checked_fixture(own, setup, teardown);
@@ -254,5 +294,10 @@ int main(void)
 	tcase_add_test(system_bus, test_whom_polkit_refuses_is_refused);
 	tcase_add_test(system_bus, test_polkit_has_no_say_in_the_log_level);
 	suite_add_tcase(suite, system_bus);
+
+	tcase_set_timeout(ordinary, 30);
+	tcase_add_test(ordinary, test_the_daemon_of_an_ordinary_user_obeys_that_user);
+	tcase_add_test(ordinary, test_on_the_system_bus_the_uid_of_the_daemon_is_no_privilege);
+	suite_add_tcase(suite, ordinary);
 	return suite_main(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Name and connection: the first call, a bus that restarts, a name that is taken. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../../daemon/base/scoped.h"
@@ -163,23 +164,26 @@ static void on_end(struct ev_loop *loop, ev_timer *watcher, int revents)
 	(void) loop, (void) watcher, (void) revents;
 }
 
-START_TEST(test_a_bus_that_stays_away_is_reported_once)
+/* A second: several attempts later (after 0.1 s, 0.2 s, 0.4 s). */
+static void let_it_try(void)
 {
 	ev_timer end;
-	struct ev_loop *loop = scene.loop;
 
+	ev_timer_init(&end, on_end, 1., 0.);
+	ev_now_update(scene.loop);
+	ev_timer_start(scene.loop, &end);
+	while (ev_is_active(&end))
+		(void) scene_turn(&scene);
+}
+
+START_TEST(test_a_bus_that_stays_away_is_reported_once)
+{
 	scene_add_service(&scene, bus_fixture_address(&scene.fixture));
 	start();
 	scene_until(&scene, scene.nr_owned == 1);
 	bus_fixture_kill(&scene.fixture);
 	scene_until(&scene, scene.nr_lost == 1);
-
-	/* Several attempts later: 0.1 s, 0.2 s, 0.4 s */
-	ev_timer_init(&end, on_end, 1., 0.);
-	ev_now_update(loop);
-	ev_timer_start(loop, &end);
-	while (ev_is_active(&end))
-		(void) scene_turn(&scene);
+	let_it_try();
 	ck_assert_uint_eq(scene.nr_lost, 1);
 	ck_assert_uint_eq(scene.nr_owned, 1);
 }
@@ -199,7 +203,9 @@ START_TEST(test_a_name_that_another_owns_is_left_to_it)
 	start();
 	scene_until(&scene, scene.nr_lost == 1);
 	ck_assert_int_eq(scene.lost_error, -EEXIST);
+	let_it_try();
 	ck_assert_uint_eq(scene.nr_owned, 0);
+	ck_assert_uint_eq(scene.nr_lost, 1);
 
 	ck_assert_int_ge(sd_bus_call_method(other, "org.freedesktop.DBus", "/org/freedesktop/DBus",
 	                                    "org.freedesktop.DBus", "GetNameOwner", NULL, &reply,
@@ -243,6 +249,46 @@ START_TEST(test_a_service_that_is_freed_has_sent_the_last_value)
 }
 END_TEST
 
+struct heard {
+	unsigned nr_signals;
+	char path[64]; /* of the last one */
+};
+
+static int on_changed(sd_bus_message *signal, void *userdata, sd_bus_error *ret_error)
+{
+	struct heard *heard = userdata;
+
+	(void) ret_error;
+	heard->nr_signals++;
+	(void) snprintf(heard->path, sizeof(heard->path), "%s", sd_bus_message_get_path(signal));
+	return 0;
+}
+
+/* Node 0 changes before the objects are exported, node 1 after that and before the name is ours. */
+START_TEST(test_what_changed_since_the_export_is_told_once_the_name_is_owned)
+{
+	struct node_view zero = sample_node(0), one = sample_node(1);
+	struct heard heard = {};
+
+	scene_connect_client(&scene);
+	ck_assert_int_ge(sd_bus_match_signal(scene.client, NULL, NULL, NULL, NULL,
+	                                     "PropertiesChanged", on_changed, &heard),
+	                 0);
+	scene_add_service(&scene, bus_fixture_address(&scene.fixture));
+	ck_assert_int_eq(bus_service_show_node(scene.service, &zero), 0);
+	ck_assert_int_eq(bus_service_show_node(scene.service, &one), 0);
+	zero.done_bytes = 1;
+	ck_assert_int_eq(bus_service_show_node(scene.service, &zero), 0);
+	start();
+	one.done_bytes = 1;
+	ck_assert_int_eq(bus_service_show_node(scene.service, &one), 0);
+
+	scene_until(&scene, heard.nr_signals > 0);
+	ck_assert_str_eq(heard.path, NODEINIT_NODE_PREFIX "/1");
+	ck_assert_uint_eq(heard.nr_signals, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bus-reconnect");
@@ -261,6 +307,7 @@ int main(void)
 	tcase_add_test(tcase, test_a_name_that_another_owns_is_left_to_it);
 	tcase_add_test(tcase, test_a_bus_that_is_not_there_is_an_error_at_the_start);
 	tcase_add_test(tcase, test_a_service_that_is_freed_has_sent_the_last_value);
+	tcase_add_test(tcase, test_what_changed_since_the_export_is_told_once_the_name_is_owned);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
 }

@@ -109,7 +109,13 @@ void bus_fixture_revive(struct bus_fixture *fixture)
 
 void bus_fixture_start(struct bus_fixture *fixture)
 {
-	(void) snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/nodeinit-bus.XXXXXX");
+	const char *parent = getenv("TMPDIR");
+
+	/* The path of a socket has 107 characters; see unix(7). */
+	if (!parent || strlen(parent) > 40)
+		parent = "/tmp";
+	(void) snprintf(fixture->directory, sizeof(fixture->directory), "%s/nodeinit-bus.XXXXXX",
+	                parent);
 	ck_assert_ptr_nonnull(mkdtemp(fixture->directory));
 	ck_assert_int_eq(chmod(fixture->directory, 0755), 0);
 	(void) snprintf(fixture->address, sizeof(fixture->address), "unix:path=%s/bus",
