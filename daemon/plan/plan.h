@@ -58,6 +58,11 @@ struct plan_node {
 	uint64_t memory_bytes;    /* machine_node.memory_bytes */
 	uint64_t mem_total_bytes; /* machine_node.mem_total_bytes */
 	uint64_t spanned_bytes;
+	/*
+	 * Once per node. What shares have early on request (Early=all, Early=BYTES) is taken from it
+	 * first; those with Early=auto divide what is left in proportion to what they were granted,
+	 * each part rounded up to its unit.
+	 */
 	uint64_t early_budget_bytes;
 
 	uint64_t declared_bytes;
