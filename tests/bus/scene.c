@@ -342,6 +342,16 @@ char *scene_render(sd_bus_message *message)
 	return text;
 }
 
+void scene_assert_property(struct scene *scene, const char *path, const char *interface,
+                           const char *property, const char *text)
+{
+	scoped(sd_bus_message_unrefp) sd_bus_message *reply =
+		scene_get(scene, path, interface, property);
+	scoped(freep) char *got = scene_render(reply);
+
+	ck_assert_msg(strcmp(got, text) == 0, "%s is %s, not %s", property, got, text);
+}
+
 void assert_error(sd_bus_message *reply, const char *name, const char *part_of_sentence)
 {
 	const sd_bus_error *error;

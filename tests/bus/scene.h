@@ -78,6 +78,10 @@ const char *scene_call_as_nobody(struct scene *scene, const char *path, const ch
 /* The value that @message stands before, as text, whatever its type. The caller frees. */
 char *scene_render(sd_bus_message *message);
 
+/* Get one property and compare it with @text, as scene_render() gives it. */
+void scene_assert_property(struct scene *scene, const char *path, const char *interface,
+                           const char *property, const char *text);
+
 void assert_error(sd_bus_message *reply, const char *name, const char *part_of_sentence);
 
 /* Views with plausible values. */

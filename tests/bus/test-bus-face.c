@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What clients see: values, signals, lists, errors. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../daemon/base/log.h"
 #include "../../daemon/base/scoped.h"
 #include "scene.h"
 
-#define NODE_PATH       NODEINIT_NODE_PREFIX "/0"
-#define POOL_PATH       NODEINIT_POOL_PREFIX "/guests"
-#define PROPERTIES      "org.freedesktop.DBus.Properties"
-#define SIGNALS_MAX     64
-#define NR_CALLS_OPEN   120 /* a system bus allows 128 */
-#define LOG_PATH        "/org/freedesktop/LogControl1"
-#define LOG_INTERFACE   "org.freedesktop.LogControl1"
-#define INVALID_ARGS    "org.freedesktop.DBus.Error.InvalidArgs"
-#define LIMITS_EXCEEDED "org.freedesktop.DBus.Error.LimitsExceeded"
+#define NODE_PATH    NODEINIT_NODE_PREFIX "/0"
+#define POOL_PATH    NODEINIT_POOL_PREFIX "/guests"
+#define PROPERTIES   "org.freedesktop.DBus.Properties"
+#define SIGNALS_MAX  64
+#define INVALID_ARGS "org.freedesktop.DBus.Error.InvalidArgs"
 
 /* Every signal that came, in order. */
 struct record {
@@ -72,33 +66,21 @@ static void show_pool(const struct pool_view *view)
 	ck_assert_int_eq(bus_service_show_pool(scene.service, view), 0);
 }
 
-static char *get_text(const char *path, const char *interface, const char *property)
-{
-	scoped(sd_bus_message_unrefp) sd_bus_message *reply =
-		scene_get(&scene, path, interface, property);
-
-	return scene_render(reply);
-}
-
-static void assert_property(const char *path, const char *interface, const char *property,
-                            const char *text)
-{
-	scoped(freep) char *got = get_text(path, interface, property);
-
-	ck_assert_msg(strcmp(got, text) == 0, "%s is %s, not %s", property, got, text);
-}
-
 START_TEST(test_every_property_of_the_manager_is_what_was_shown)
 {
 	struct manager_view view = sample_manager();
 
 	view.is_ready = true;
 	ck_assert_int_eq(bus_service_show_manager(scene.service, &view), 0);
-	assert_property(NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "State", "v(s\"deferred\" )");
-	assert_property(NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "Ready", "v(b1 )");
-	assert_property(NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "Paused", "v(b0 )");
-	assert_property(NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "BytesTotal", "v(t1000 )");
-	assert_property(NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "StartedRealtime", "v(t6 )");
+	scene_assert_property(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "State",
+	                      "v(s\"deferred\" )");
+	scene_assert_property(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "Ready", "v(b1 )");
+	scene_assert_property(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "Paused",
+	                      "v(b0 )");
+	scene_assert_property(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "BytesTotal",
+	                      "v(t1000 )");
+	scene_assert_property(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "StartedRealtime",
+	                      "v(t6 )");
 }
 END_TEST
 
@@ -107,9 +89,9 @@ START_TEST(test_the_shares_of_a_pool_are_shown_with_their_reasons)
 	struct pool_view view = sample_pool("guests");
 
 	show_pool(&view);
-	assert_property(POOL_PATH, NODEINIT_POOL_INTERFACE, "Shares",
-	                "v(a(r(u0 s\"deferred\" t500 t100 t50 t0 s\"\" )"
-	                "r(u1 s\"degraded\" t500 t100 t400 t100 s\"fragmented\" )))");
+	scene_assert_property(&scene, POOL_PATH, NODEINIT_POOL_INTERFACE, "Shares",
+	                      "v(a(r(u0 s\"deferred\" t500 t100 t50 t0 s\"\" )"
+	                      "r(u1 s\"degraded\" t500 t100 t400 t100 s\"fragmented\" )))");
 }
 END_TEST
 
@@ -118,10 +100,10 @@ START_TEST(test_a_cpuless_node_names_its_helper_and_others_say_minus_one)
 	struct node_view view = sample_node(0);
 
 	show_node(&view);
-	assert_property(NODE_PATH, NODEINIT_NODE_INTERFACE, "HelperNode", "v(i-1 )");
+	scene_assert_property(&scene, NODE_PATH, NODEINIT_NODE_INTERFACE, "HelperNode", "v(i-1 )");
 	view.helper_node_id = 3;
 	show_node(&view);
-	assert_property(NODE_PATH, NODEINIT_NODE_INTERFACE, "HelperNode", "v(i3 )");
+	scene_assert_property(&scene, NODE_PATH, NODEINIT_NODE_INTERFACE, "HelperNode", "v(i3 )");
 }
 END_TEST
 
@@ -138,7 +120,8 @@ static unsigned assert_signal_equals_get(sd_bus_message *signal)
 
 		ck_assert_int_gt(sd_bus_message_read(signal, "s", &name), 0);
 		sent = scene_render(signal);
-		assert_property(sd_bus_message_get_path(signal), interface, name, sent);
+		scene_assert_property(&scene, sd_bus_message_get_path(signal), interface, name,
+		                      sent);
 		ck_assert_int_ge(sd_bus_message_exit_container(signal), 0);
 		nr_properties++;
 	}
@@ -287,7 +270,8 @@ START_TEST(test_a_run_shows_at_most_four_signals_a_second_none_backwards_the_las
 	ck_assert_uint_le(feed.nr_arrivals, nr_allowed);
 	for (unsigned i = 1; i < feed.nr_arrivals; i++)
 		ck_assert_uint_gt(feed.values[i], feed.values[i - 1]);
-	assert_property(NODE_PATH, NODEINIT_NODE_INTERFACE, "State", "v(s\"ready\" )");
+	scene_assert_property(&scene, NODE_PATH, NODEINIT_NODE_INTERFACE, "State",
+	                      "v(s\"ready\" )");
 }
 END_TEST
 
@@ -491,128 +475,6 @@ START_TEST(test_an_operation_that_fails_gives_its_own_name_and_sentence)
 }
 END_TEST
 
-static int on_flood_reply(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
-{
-	(void) ret_error;
-	if (sd_bus_message_is_method_error(reply, NULL))
-		assert_error(reply, LIMITS_EXCEEDED, NULL);
-	++*(unsigned *) userdata;
-	return 1;
-}
-
-START_TEST(test_a_flood_of_calls_is_answered_bounded_and_survived)
-{
-	unsigned nr_answered = 0;
-
-	for (unsigned i = 0; i < 100; i++)
-		ck_assert_int_ge(sd_bus_call_method_async(scene.client, NULL, NODEINIT_BUS_NAME,
-		                                          NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE,
-		                                          "Pause", on_flood_reply, &nr_answered,
-		                                          "a{sv}", 0),
-		                 0);
-	scene_until(&scene, nr_answered == 100);
-	ck_assert_uint_ge(scene.nr_pauses, 1);
-	ck_assert_uint_lt(scene.nr_pauses, 100);
-	call_plain(NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "Resume");
-}
-END_TEST
-
-struct answers {
-	unsigned nr_good, nr_refused;
-};
-
-static int on_large_reply(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
-{
-	struct answers *answers = userdata;
-
-	(void) ret_error;
-	if (sd_bus_message_is_method_error(reply, NULL)) {
-		assert_error(reply, LIMITS_EXCEEDED, "answers wait for the bus");
-		answers->nr_refused++;
-	} else {
-		answers->nr_good++;
-	}
-	return 1;
-}
-
-/*
- * The bus stands still with many calls on their way to the service. What the socket does not take
- * would pile up in the service, up to the product of calls and objects.
- */
-START_TEST(test_a_bus_that_stands_still_gets_short_answers_instead_of_a_pile_of_long_ones)
-{
-	struct answers answers = {};
-	char name[16];
-
-	for (unsigned i = 0; i < 500; i++) {
-		struct pool_view view;
-
-		(void) snprintf(name, sizeof(name), "p%u", i);
-		view = sample_pool(name);
-		show_pool(&view);
-	}
-	for (unsigned i = 0; i < NR_CALLS_OPEN; i++)
-		ck_assert_int_ge(sd_bus_call_method_async(
-					 scene.client, NULL, NODEINIT_BUS_NAME, NODEINIT_PATH,
-					 "org.freedesktop.DBus.ObjectManager", "GetManagedObjects",
-					 on_large_reply, &answers, ""),
-		                 0);
-	ck_assert_int_ge(sd_bus_call_method(scene.client, "org.freedesktop.DBus",
-	                                    "/org/freedesktop/DBus", "org.freedesktop.DBus",
-	                                    "GetId", NULL, NULL, ""),
-	                 0);
-	ck_assert_int_eq(kill(scene.fixture.pid, SIGSTOP), 0);
-	for (unsigned i = 0; i < NR_CALLS_OPEN; i++)
-		(void) ev_run(scene.loop, EVRUN_NOWAIT);
-	ck_assert_int_eq(kill(scene.fixture.pid, SIGCONT), 0);
-	scene_until(&scene, answers.nr_good + answers.nr_refused == NR_CALLS_OPEN);
-	ck_assert_uint_ge(answers.nr_good, 1);
-	ck_assert_uint_ge(answers.nr_refused, 1);
-}
-END_TEST
-
-static sd_bus_message *set_log(const char *property, const char *value)
-{
-	return scene_call(&scene, LOG_PATH, PROPERTIES, "Set", "ssv", LOG_INTERFACE, property, "s",
-	                  value);
-}
-
-START_TEST(test_the_log_level_can_be_set_and_a_word_that_is_none_is_refused)
-{
-	scoped(sd_bus_message_unrefp) sd_bus_message *good = NULL, *bad = NULL;
-
-	good = set_log("LogLevel", "debug");
-	ck_assert(!sd_bus_message_is_method_error(good, NULL));
-	ck_assert_uint_eq(scene.nr_levels, 1);
-	ck_assert_int_eq(scene.level, LOG_LEVEL_DEBUG);
-	assert_property(LOG_PATH, LOG_INTERFACE, "LogLevel", "v(s\"debug\" )");
-	bad = set_log("LogLevel", "loud");
-	assert_error(bad, INVALID_ARGS, "\"loud\"");
-	assert_property(LOG_PATH, LOG_INTERFACE, "LogLevel", "v(s\"debug\" )");
-}
-END_TEST
-
-START_TEST(test_the_log_target_is_shown_and_stays)
-{
-	scoped(sd_bus_message_unrefp) sd_bus_message *same = NULL, *other = NULL;
-
-	same = set_log("LogTarget", log_target());
-	ck_assert(!sd_bus_message_is_method_error(same, NULL));
-	other = set_log("LogTarget", "kmsg");
-	assert_error(other, "org.freedesktop.DBus.Error.NotSupported", "\"kmsg\"");
-	assert_property(LOG_PATH, LOG_INTERFACE, "SyslogIdentifier", "v(s\"nodeinitd\" )");
-}
-END_TEST
-
-START_TEST(test_the_shipped_policy_lets_nothing_through_that_it_does_not_list)
-{
-	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-
-	reply = scene_call(&scene, NODEINIT_PATH, "org.example.Other", "Anything", "");
-	assert_error(reply, "org.freedesktop.DBus.Error.AccessDenied", NULL);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("bus-face");
@@ -638,13 +500,6 @@ int main(void)
 	tcase_add_test(tcase, test_every_method_refuses_an_unknown_option_by_name);
 	tcase_add_test(tcase, test_the_owner_of_the_daemon_may_reload_pause_resume_and_retry);
 	tcase_add_test(tcase, test_an_operation_that_fails_gives_its_own_name_and_sentence);
-	tcase_add_test(tcase, test_a_flood_of_calls_is_answered_bounded_and_survived);
-	tcase_add_test(
-		tcase,
-		test_a_bus_that_stands_still_gets_short_answers_instead_of_a_pile_of_long_ones);
-	tcase_add_test(tcase, test_the_log_level_can_be_set_and_a_word_that_is_none_is_refused);
-	tcase_add_test(tcase, test_the_log_target_is_shown_and_stays);
-	tcase_add_test(tcase, test_the_shipped_policy_lets_nothing_through_that_it_does_not_list);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
 }
