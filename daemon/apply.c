@@ -244,37 +244,6 @@ static int update_node(struct inventory *inventory, const struct plan_node *plan
 	return 0;
 }
 
-/* Pages of one size that this node's shares have already: a further piece begins behind them. */
-static uint64_t pages_before(struct inventory *inventory, unsigned node_id, uint64_t page_bytes)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < inventory->nr_pools; i++) {
-		struct managed_share *share = managed_pool_share(&inventory->pools[i], node_id);
-
-		for (size_t k = 0; share && k < share->nr_pieces; k++)
-			if (share->pieces[k].page_bytes == page_bytes)
-				bytes += piece_bytes(&share->pieces[k]);
-		if (share && share->keep_bytes != UINT64_MAX && share->nr_pieces > 0 &&
-		    share->pieces[0].page_bytes == page_bytes)
-			bytes -= share_granted_bytes(share) - share->keep_bytes;
-	}
-	return page_bytes ? bytes / page_bytes : 0;
-}
-
-static void offset_account(struct inventory *inventory, struct share *share)
-{
-	uint64_t offset;
-
-	if (!share->account)
-		return;
-	offset = pages_before(inventory, share->node_id, share->page_bytes);
-	for (unsigned stage = 0; stage < NR_STAGES; stage++) {
-		share->account_start_pages[stage] += offset;
-		share->account_end_pages[stage] += offset;
-	}
-}
-
 /* Leave in @delta only what the node's shares do not have yet. Return: whether that is anything. */
 static bool subtract_present(struct inventory *inventory, struct plan_node *delta)
 {
@@ -311,6 +280,41 @@ static int make_worker(struct managed_node *node, const struct plan_node *planne
 	return node->worker ? 0 : worker_new(&worker_setup, &node->worker);
 }
 
+/* All that the node has, also what is on its way out. The caller frees the array. */
+static int present_shares(const struct inventory *inventory, const struct managed_node *node,
+                          struct share ***ret, size_t *ret_nr)
+{
+	struct share **present = NULL, **slot;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < inventory->nr_pools; i++) {
+		const struct managed_share *share =
+			managed_pool_share(&inventory->pools[i], node->node_id);
+
+		for (size_t k = 0; share && k < share->nr_pieces; k++) {
+			slot = array_add((void **) &present, &nr, sizeof(*slot));
+			if (!slot)
+				goto out_of_memory;
+			*slot = share->pieces[k].share;
+		}
+	}
+	for (size_t i = 0; i < inventory->nr_leaving; i++) {
+		if (inventory->leaving[i].worker != node->worker)
+			continue;
+		slot = array_add((void **) &present, &nr, sizeof(*slot));
+		if (!slot)
+			goto out_of_memory;
+		*slot = inventory->leaving[i].piece.share;
+	}
+	*ret = present;
+	*ret_nr = nr;
+	return 0;
+
+out_of_memory:
+	free(present);
+	return -ENOMEM;
+}
+
 /* Give one new share to the node's worker. Takes over @share, also on error. */
 static int add_piece(struct inventory *inventory, struct managed_node *node,
                      const struct plan_share *want, struct share *share)
@@ -320,7 +324,6 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 	struct piece piece = {
 		.share = share,
 		.want_bytes = { want->early_bytes, want->deferred_bytes },
-		.page_bytes = share->account ? share->page_bytes : 0,
 	};
 	struct piece *slot;
 	int r;
@@ -345,7 +348,8 @@ static int grow_node(struct inventory *inventory, const struct plan_node *planne
 {
 	struct managed_node *node = inventory_node(inventory, planned->node_id);
 	scoped(freep) struct plan_share *wants = NULL;
-	scoped(freep) struct share **shares = NULL;
+	scoped(freep) struct share **shares = NULL, **present = NULL;
+	size_t nr_present;
 	struct plan_node delta = *planned;
 	int r;
 
@@ -361,13 +365,12 @@ static int grow_node(struct inventory *inventory, const struct plan_node *planne
 	r = make_worker(node, planned, setup);
 	if (r < 0)
 		return r;
-	r = shares_new(setup->context, &delta, &shares);
+	r = present_shares(inventory, node, &present, &nr_present);
 	if (r < 0)
 		return r;
-	/* the offsets first: a piece that is already added would count itself */
-	for (size_t i = 0; i < delta.nr_shares; i++)
-		if (shares[i])
-			offset_account(inventory, shares[i]);
+	r = shares_new(setup->context, &delta, present, nr_present, &shares);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < delta.nr_shares; i++) {
 		if (!shares[i])
 			continue;

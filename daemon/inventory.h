@@ -25,7 +25,6 @@ struct piece {
 	struct share *share; /* owned */
 	struct run *run;     /* owned by the node's worker */
 	uint64_t want_bytes[NR_STAGES];
-	uint64_t page_bytes; /* of its account; 0 without one */
 };
 
 /* A pool's part on one node, as planned (first block) and as last seen (second). */

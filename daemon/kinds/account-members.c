@@ -41,18 +41,34 @@ struct page_account *page_account_unref(struct page_account *account)
 	return NULL;
 }
 
+/* Number one stage of the batch that begins at member @first. Return: where it ends. */
+static uint64_t renumber_stage(struct page_account *account, size_t first, unsigned stage,
+                               uint64_t pages)
+{
+	unsigned batch = account->members[first]->account_batch;
+
+	for (size_t i = first; i < account->nr_members; i++) {
+		struct share *share = account->members[i];
+
+		if (share->account_batch != batch)
+			break;
+		share->account_start_pages[stage] = pages;
+		pages += share->parts[stage].want_bytes / account->page_bytes;
+		share->account_end_pages[stage] = pages;
+	}
+	return pages;
+}
+
 static void renumber(struct page_account *account)
 {
 	uint64_t pages = 0;
 
-	for (unsigned stage = 0; stage < NR_STAGES; stage++) {
-		for (size_t i = 0; i < account->nr_members; i++) {
-			struct share *share = account->members[i];
-
-			share->account_start_pages[stage] = pages;
-			pages += share->parts[stage].want_bytes / account->page_bytes;
-			share->account_end_pages[stage] = pages;
-		}
+	for (size_t i = 0; i < account->nr_members; i++) {
+		if (i > 0 &&
+		    account->members[i]->account_batch == account->members[i - 1]->account_batch)
+			continue;
+		for (unsigned stage = 0; stage < NR_STAGES; stage++)
+			pages = renumber_stage(account, i, stage, pages);
 	}
 }
 
@@ -64,6 +80,7 @@ int page_account_join(struct page_account *account, struct share *share)
 	(void) pthread_mutex_lock(&account->lock);
 	members = reallocarray(account->members, account->nr_members + 1, sizeof(*members));
 	if (members) {
+		share->account_batch = account->batch;
 		members[account->nr_members++] = share;
 		account->members = members;
 		account->may_shrink |= share->may_shrink;
@@ -87,9 +104,17 @@ void page_account_leave(struct page_account *account, const struct share *share)
 	(void) pthread_mutex_unlock(&account->lock);
 }
 
-void page_account_renumber(struct page_account *account)
+void page_account_next_batch(struct page_account *account)
 {
 	(void) pthread_mutex_lock(&account->lock);
+	account->batch++;
+	(void) pthread_mutex_unlock(&account->lock);
+}
+
+void page_account_want(struct page_account *account, struct part *part, uint64_t want_bytes)
+{
+	(void) pthread_mutex_lock(&account->lock);
+	part->want_bytes = want_bytes;
 	renumber(account);
 	(void) pthread_mutex_unlock(&account->lock);
 }

@@ -3,8 +3,10 @@
  * account.h - who wants how much of a node's account of one huge page size
  *
  * Layer: kinds, for kinds only; growing and shrinking are in kind.h. Threads: any. The account
- * numbers the pages of its members through: every early part first, then every deferred one, each
- * in the order of joining. When a member shrinks or leaves, those behind it move down.
+ * numbers the pages of its members through: batch by batch, in a batch every early part first,
+ * then every deferred one, each in the order of joining. So what joins later (Reload) begins behind
+ * what is there, and no page counts twice. When a member shrinks or leaves, those behind it move
+ * down.
  */
 #pragma once
 
@@ -23,6 +25,7 @@ struct page_account {
 	pthread_mutex_t lock;   /* held for all below, also while the kernel works on a step */
 	struct share **members; /* borrowed; in order of joining */
 	size_t nr_members;
+	unsigned batch;  /* of those that join now */
 	bool may_shrink; /* one of them has Shrink=yes */
 	bool is_known;
 	uint64_t base_pages; /* there before our first write: not ours to give back */
@@ -38,8 +41,11 @@ int page_account_join(struct page_account *account, struct share *share);
 /* Take @share out and number the others anew. Harmless when it is no member. */
 void page_account_leave(struct page_account *account, const struct share *share);
 
-/* Number anew after a member's want_bytes changed. */
-void page_account_renumber(struct page_account *account);
+/* Those that join from now on are a batch of their own. */
+void page_account_next_batch(struct page_account *account);
+
+/* Set what a part of a member wants, and number anew. On the worker thread. */
+void page_account_want(struct page_account *account, struct part *part, uint64_t want_bytes);
 
 /* Where the pages of one part begin and end. Outputs are always written. */
 void page_account_span(struct page_account *account, const struct share *share, enum stage stage,

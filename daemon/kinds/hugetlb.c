@@ -186,10 +186,9 @@ static int hugetlb_share_shrink(struct share *share, uint64_t keep_bytes)
 		uint64_t kept_bytes = bytes_min(part->want_bytes, left_bytes);
 
 		gone_bytes += part->want_bytes - kept_bytes;
-		part->want_bytes = kept_bytes;
+		page_account_want(share->account, part, kept_bytes);
 		left_bytes -= kept_bytes;
 	}
-	page_account_renumber(share->account);
 	r = page_account_give_back(share->account, gone_bytes / share->page_bytes);
 
 	(void) pthread_mutex_lock(&hugetlb->lock);

@@ -43,21 +43,46 @@ static const struct kind_ops *kind_find(enum pool_kind kind)
 	}
 }
 
-/* The account that an earlier share of the node has for this page size, or a new one. */
-static struct page_account *account_get(const struct kind_context *context,
-                                        const struct plan_node *node, struct share *const *shares,
-                                        size_t nr_shares, uint64_t page_bytes)
+static struct page_account *account_among(struct share *const *shares, size_t nr_shares,
+                                          uint64_t page_bytes)
 {
 	for (size_t i = 0; i < nr_shares; i++)
 		if (shares[i] && shares[i]->account && shares[i]->page_bytes == page_bytes)
 			return page_account_ref(shares[i]->account);
-	return page_account_new(context, node->node_id, page_bytes, node->reserved_bytes);
+	return NULL;
 }
 
-static int share_make(const struct kind_context *context, const struct plan_node *node,
-                      const struct plan_share *planned, struct share *const *shares,
-                      size_t nr_shares, struct share **ret)
+/* What shares_new() was asked for, and has so far. */
+struct making {
+	const struct kind_context *context;
+	const struct plan_node *node;
+	struct share *const *present;
+	size_t nr_present;
+	struct share **shares;
+	size_t nr_shares;
+};
+
+/* The account of this page size: of a share made just now, of one that is there, or a new one. */
+static struct page_account *account_get(const struct making *making, uint64_t page_bytes)
 {
+	struct page_account *account = account_among(making->shares, making->nr_shares, page_bytes);
+
+	if (account)
+		return account;
+	account = account_among(making->present, making->nr_present, page_bytes);
+	if (account) {
+		page_account_next_batch(account);
+		return account;
+	}
+	return page_account_new(making->context, making->node->node_id, page_bytes,
+	                        making->node->reserved_bytes);
+}
+
+static int share_make(const struct making *making, const struct plan_share *planned,
+                      struct share **ret)
+{
+	const struct kind_context *context = making->context;
+	const struct plan_node *node = making->node;
 	const struct plan_pool *pool = planned->pool;
 	const struct kind_ops *ops = kind_find(pool->kind);
 	struct share *share;
@@ -85,7 +110,7 @@ static int share_make(const struct kind_context *context, const struct plan_node
 	share->parts[STAGE_EARLY].want_bytes = planned->early_bytes;
 	share->parts[STAGE_DEFERRED].want_bytes = planned->deferred_bytes;
 	if (pool->page == PLAN_PAGE_HUGETLB) {
-		share->account = account_get(context, node, shares, nr_shares, pool->page_bytes);
+		share->account = account_get(making, pool->page_bytes);
 		r = share->account ? page_account_join(share->account, share) : -ENOMEM;
 		if (r < 0) {
 			ops->share_free(share);
@@ -97,27 +122,27 @@ static int share_make(const struct kind_context *context, const struct plan_node
 }
 
 int shares_new(const struct kind_context *context, const struct plan_node *node,
-               struct share ***ret)
+               struct share *const *present, size_t nr_present, struct share ***ret)
 {
-	struct share **shares = calloc(node->nr_shares + 1, sizeof(*shares));
-	int r;
+	struct making making = { context, node, present, nr_present, NULL, 0 };
+	int r = 0;
 
-	if (!shares)
+	making.shares = calloc(node->nr_shares + 1, sizeof(struct share *));
+	if (!making.shares)
 		return -ENOMEM;
-	for (size_t i = 0; i < node->nr_shares; i++) {
-		const struct plan_share *planned = &node->shares[i];
+	for (; making.nr_shares < node->nr_shares && r == 0; making.nr_shares++) {
+		const struct plan_share *planned = &node->shares[making.nr_shares];
 
-		if (planned->early_bytes == 0 && planned->deferred_bytes == 0)
-			continue;
-		r = share_make(context, node, planned, shares, i, &shares[i]);
-		if (r < 0) {
-			for (size_t j = i; j > 0; j--)
-				if (shares[j - 1])
-					shares[j - 1]->ops->share_free(shares[j - 1]);
-			free(shares);
-			return r;
-		}
+		if (planned->early_bytes > 0 || planned->deferred_bytes > 0)
+			r = share_make(&making, planned, &making.shares[making.nr_shares]);
 	}
-	*ret = shares;
-	return 0;
+	if (r == 0) {
+		*ret = making.shares;
+		return 0;
+	}
+	for (size_t i = making.nr_shares; i > 0; i--)
+		if (making.shares[i - 1])
+			making.shares[i - 1]->ops->share_free(making.shares[i - 1]);
+	free(making.shares);
+	return r;
 }

@@ -36,33 +36,34 @@ const char *stage_text(enum stage stage);
 /* Why a share is short. share_reason_text() gives the word for bus and people. */
 enum share_reason {
 	REASON_NONE = 0,
-	REASON_FRAGMENTED,     /* the node has the bytes free, but not as pages of that size */
-	REASON_NO_MEMORY,      /* the node has not enough free memory */
-	REASON_UNSUPPORTED,    /* the kernel or the system call said it cannot */
-	REASON_INTERRUPTED,    /* cancelled */
-	REASON_RACED,          /* somebody else rewrote what we had set */
+	REASON_FRAGMENTED,      /* the node has the bytes free, but not as pages of that size */
+	REASON_NO_MEMORY,       /* the node has not enough free memory */
+	REASON_UNSUPPORTED,     /* the kernel or the system call said it cannot */
+	REASON_INTERRUPTED,     /* cancelled */
+	REASON_RACED,           /* somebody else rewrote what we had set */
 	REASON_EXCEEDS_RESERVE, /* taking more would leave the node less than Reserve= */
 	REASON_CGROUP_LIMIT,
 	REASON_NOT_PERMITTED,
-	REASON_WRONG_NODE,     /* pages turned up on another node */
-	REASON_NOT_HUGE,       /* small pages where huge ones were asked for */
-	REASON_POISONED,       /* hardware poison, again and again */
-	REASON_STALLED,        /* no counter moved for StallTimeout= */
-	REASON_FAILED,         /* another error; share_status.error has it */
+	REASON_WRONG_NODE, /* pages turned up on another node */
+	REASON_NOT_HUGE,   /* small pages where huge ones were asked for */
+	REASON_POISONED,   /* hardware poison, again and again */
+	REASON_STALLED,    /* no counter moved for StallTimeout= */
+	REASON_FAILED,     /* another error; share_status.error has it */
 };
 
 const char *share_reason_text(enum share_reason reason);
 
 /* A consistent look at a share; taken by share_read. */
 struct share_status {
-	uint64_t done_bytes; /* in service: resident, zeroed, on its node; grows while chunks finish */
+	uint64_t done_bytes; /* in service: resident, zeroed, on its node; grows while chunks finish
+	                      */
 	uint64_t early_done_bytes; /* of these, by the early part */
-	enum share_reason reason;  /* of what is missing; REASON_NONE while nothing is known to be */
-	int error;            /* -errno behind REASON_FAILED, REASON_UNSUPPORTED; else 0 */
-	unsigned nr_attempts; /* rounds that were started after the first came back short */
-	unsigned nr_poisoned; /* regions built anew because of hardware poison */
-	unsigned nr_raced;    /* times that somebody else changed what we had set */
-	uint64_t raced_from;  /* the last time: the value we had set, and the one found instead */
+	enum share_reason reason; /* of what is missing; REASON_NONE while nothing is known to be */
+	int error;                /* -errno behind REASON_FAILED, REASON_UNSUPPORTED; else 0 */
+	unsigned nr_attempts;     /* rounds that were started after the first came back short */
+	unsigned nr_poisoned;     /* regions built anew because of hardware poison */
+	unsigned nr_raced;        /* times that somebody else changed what we had set */
+	uint64_t raced_from; /* the last time: the value we had set, and the one found instead */
 	uint64_t raced_to;
 };
 
@@ -82,8 +83,9 @@ struct part {
 struct kind_context {
 	struct kernel *kernel;
 	const struct memory_ops *memory;
-	uint64_t chunk_bytes;       /* at most this in one chunk, or one page where that is larger: 64 MiB */
-	unsigned retry;             /* attempts after a short round */
+	uint64_t chunk_bytes; /* at most this in one chunk, or one page where that is larger: 64 MiB
+	                       */
+	unsigned retry;       /* attempts after a short round */
 	bool is_cpuset_restricted;
 };
 
@@ -96,17 +98,19 @@ struct share {
 	unsigned node_id;
 	enum plan_page page;
 	uint64_t page_bytes;
-	uint64_t region_bytes; /* kind region, else 0 */
+	uint64_t region_bytes;  /* kind region, else 0 */
 	uint64_t reserve_bytes; /* of the node, to be left available */
 	bool may_shrink;
 	bool is_locked;
 	struct part parts[NR_STAGES];
 	/*
 	 * hugetlb pages: the node's account of this page size, shared by the shares that want it,
-	 * and where the pages of each part end in it (cumulative, in pages; parts run in that order:
-	 * all early ones first). NULL for other pages. One reference.
+	 * and where the pages of each part end in it (cumulative, in pages; parts run in that
+	 * order: all early ones first; what joined in a later batch comes behind all of an earlier
+	 * one). NULL for other pages. One reference.
 	 */
 	struct page_account *account;
+	unsigned account_batch;
 	uint64_t account_start_pages[NR_STAGES];
 	uint64_t account_end_pages[NR_STAGES];
 };
@@ -128,9 +132,9 @@ struct kind_ops {
 	int (*prepare)(struct part *part);
 
 	/*
-	 * Initialise chunk @index. Return: 0, and its bytes are counted, or will be in the next round
-	 * (its region has hardware poison and is built anew; finish returns 1); -errno: its bytes are
-	 * missing; the engine takes no further chunk of this part and calls finish.
+	 * Initialise chunk @index. Return: 0, and its bytes are counted, or will be in the next
+	 * round (its region has hardware poison and is built anew; finish returns 1); -errno: its
+	 * bytes are missing; the engine takes no further chunk of this part and calls finish.
 	 */
 	int (*run_chunk)(struct part *part, uint64_t index);
 
@@ -143,17 +147,18 @@ struct kind_ops {
 	void (*share_read)(const struct share *share, struct share_status *ret);
 
 	/*
-	 * Give back what exceeds @keep_bytes, as far as it is ours and unused. On the worker thread,
-	 * between rounds. want_bytes of the parts becomes what is kept: whole pages, or whole regions
-	 * (rounded up), early ones first. May block for as long as freeing takes. Return: 0; -errno,
-	 * and what could not be given back stays in done_bytes.
+	 * Give back what exceeds @keep_bytes, as far as it is ours and unused. On the worker
+	 * thread, between rounds. want_bytes of the parts becomes what is kept: whole pages, or
+	 * whole regions (rounded up), early ones first. May block for as long as freeing takes.
+	 * Return: 0; -errno, and what could not be given back stays in done_bytes.
 	 */
 	int (*share_shrink)(struct share *share, uint64_t keep_bytes);
 
 	/*
-	 * Give everything back to the kernel, regions together with the huge pages that were added for
-	 * them. May block for as long as freeing the memory takes. Pages of kind hugetlb stay in the
-	 * kernel's pool: they are for whoever maps them; to take them away, share_shrink to 0 first.
+	 * Give everything back to the kernel, regions together with the huge pages that were added
+	 * for them. May block for as long as freeing the memory takes. Pages of kind hugetlb stay
+	 * in the kernel's pool: they are for whoever maps them; to take them away, share_shrink to
+	 * 0 first.
 	 */
 	void (*share_free)(struct share *share);
 };
@@ -173,7 +178,8 @@ struct page_account *page_account_ref(struct page_account *account);
 struct page_account *page_account_unref(struct page_account *account);
 
 struct page_account_result {
-	uint64_t nr_pages; /* in the node's pool after this step, without surplus: they do not last */
+	uint64_t nr_pages; /* in the node's pool after this step, without surplus: they do not last
+	                    */
 	enum share_reason reason;
 	int error;
 	bool was_raced;
@@ -199,9 +205,11 @@ int page_account_grow(struct page_account *account, uint64_t target_pages,
 int page_account_shrink(struct page_account *account, uint64_t target_pages, uint64_t *ret_pages);
 
 /*
- * Make the shares of one node from its plan, in run order, with their accounts. Entries that have
- * nothing to do (refused as a whole) are NULL. Return: 0 and *ret, an array of node->nr_shares,
- * which the caller owns, entries too; -ENOMEM; -EOPNOTSUPP a kind this version does not have.
+ * Make the shares of one node from its plan, in run order. Entries that have nothing to do (refused
+ * as a whole) are NULL. Pages of one size have one account: that of the @nr_present shares which
+ * the node has already (borrowed for the call), or a new one; the new shares are one batch in it.
+ * Return: 0 and *ret, an array of node->nr_shares, which the caller owns, entries too; -ENOMEM;
+ * -EOPNOTSUPP a kind this version does not have.
  */
 int shares_new(const struct kind_context *context, const struct plan_node *node,
-               struct share ***ret);
+               struct share *const *present, size_t nr_present, struct share ***ret);

@@ -23,8 +23,8 @@ struct memory {
 	uint64_t page_bytes; /* size of the pages asked for */
 	uint64_t bytes;
 	unsigned node_id;
-	void *address;        /* mapping, aligned to the page with a guard around it, or NULL */
-	void *mapping;        /* what to unmap: address and guards */
+	void *address; /* mapping, aligned to the page with a guard around it, or NULL */
+	void *mapping; /* what to unmap: address and guards */
 	size_t mapping_bytes;
 	bool is_sealable;
 	bool is_locked;
@@ -32,10 +32,10 @@ struct memory {
 
 struct memory_ops {
 	/*
-	 * Make @memory->bytes of @memory->page on @memory->node_id: create, size, map, bind strictly,
-	 * before any touch. The fields page, page_bytes, bytes, node_id, is_locked are given.
-	 * Return: 0; -EOPNOTSUPP such pages cannot be had here; -ENOMEM, -ENOSPC short of memory;
-	 * -EINVAL no such node; -errno.
+	 * Make @memory->bytes of @memory->page on @memory->node_id: create, size, map, bind
+	 * strictly, before any touch. The fields page, page_bytes, bytes, node_id, is_locked are
+	 * given. Return: 0; -EOPNOTSUPP such pages cannot be had here; -ENOMEM, -ENOSPC short of
+	 * memory; -EINVAL no such node; -errno.
 	 */
 	int (*make)(struct memory *memory);
 

@@ -354,12 +354,14 @@ static int region_share_shrink(struct share *share, uint64_t keep_bytes)
 		if (kept_bytes < part->want_bytes && regions->stages[i].regions)
 			stage_cut(regions, &regions->stages[i], kept_bytes / share->region_bytes);
 		gone_bytes += part->want_bytes - kept_bytes;
-		part->want_bytes = kept_bytes;
+		if (share->account)
+			page_account_want(share->account, part, kept_bytes);
+		else
+			part->want_bytes = kept_bytes;
 		left_bytes = bytes_left(left_bytes, kept_bytes);
 	}
 	if (!share->account)
 		return 0;
-	page_account_renumber(share->account);
 	return page_account_give_back(share->account, gone_bytes / share->page_bytes);
 }
 

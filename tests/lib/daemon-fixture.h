@@ -64,7 +64,7 @@ bool daemon_get_bool(struct daemon_fixture *fixture, const char *path, const cha
 void daemon_wait_state(struct daemon_fixture *fixture, const char *path, const char *interface,
                        const char *state);
 
-/* The same for a number: until it is at least, or exactly, @value. */
+/* The same for a number: until it is above @value, or exactly that. */
 void daemon_wait_above(struct daemon_fixture *fixture, const char *path, const char *interface,
                        const char *property, uint64_t value);
 void daemon_wait_u64(struct daemon_fixture *fixture, const char *path, const char *interface,

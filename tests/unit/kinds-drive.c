@@ -66,7 +66,7 @@ struct plan_pool *drive_add(struct drive *drive, enum pool_kind kind, enum plan_
 
 void drive_make(struct drive *drive)
 {
-	ck_assert_int_eq(shares_new(&drive->context, &drive->node, &drive->shares), 0);
+	ck_assert_int_eq(shares_new(&drive->context, &drive->node, NULL, 0, &drive->shares), 0);
 }
 
 int drive_round(struct part *part, bool is_cancelled)
