@@ -32,6 +32,7 @@ struct manager {
 
 	bool is_started;
 	bool is_name_owned;
+	bool was_name_owned; /* at least once */
 	bool is_paused;
 	bool has_failed;
 	size_t nr_refused_pools; /* declared in files that cannot be used, with no former version */

@@ -103,25 +103,36 @@ static void on_log_level(void *arg, int level)
 	log_set_level(level);
 }
 
+/* Without its name at the start nobody can ever find it: end, and let the service manager decide.
+ */
+static void give_up(struct manager *manager, const char *why)
+{
+	log_error("the name %s %s", NODEINIT_BUS_NAME, why);
+	manager->has_failed = true;
+	ev_break(manager->setup.loop, EVBREAK_ALL);
+}
+
 static void on_connected(void *arg, bool is_connected, int error)
 {
 	struct manager *manager = arg;
 
 	manager->is_name_owned = is_connected;
 	if (is_connected) {
+		manager->was_name_owned = true;
 		log_info("%s is on the bus", NODEINIT_BUS_NAME);
 		manager_look(manager);
 		return;
 	}
-	if (!manager->notify.is_ready && error == -EEXIST) {
-		log_error("the name %s is owned by another process on this bus; is nodeinitd "
-		          "running already?",
-		          NODEINIT_BUS_NAME);
-		manager->has_failed = true;
-		ev_break(manager->setup.loop, EVBREAK_ALL);
-		return;
-	}
-	log_warning("the bus is lost (%s); work goes on, connecting again", strerror(-error));
+	if (!manager->was_name_owned && error == -EEXIST)
+		give_up(manager, "is owned by another process on this bus; is nodeinitd running "
+		                 "already?");
+	else if (!manager->was_name_owned && (error == -EACCES || error == -EPERM))
+		give_up(manager,
+		        "may not be owned by this user: the bus has no policy that allows it "
+		        "(org.nodeinit1.conf), or has not read it yet");
+	else
+		log_warning("the bus is lost (%s); work goes on, connecting again",
+		            strerror(-error));
 }
 
 static const struct bus_service_ops bus_ops = {
