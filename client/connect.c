@@ -49,7 +49,7 @@ static int open_bus(const struct client *client, sd_bus **ret)
 }
 
 /* --timeout limits the whole wait there, and every single call elsewhere. */
-static uint64_t call_limit(const struct client *client)
+static uint64_t call_limit_usec(const struct client *client)
 {
 	bool is_waiting = strcmp(client->verb, "wait") == 0 || strcmp(client->verb, "watch") == 0;
 
@@ -68,7 +68,7 @@ int connect_bus(const struct client *client, sd_bus **ret)
 	r = open_bus(client, &bus);
 	if (r < 0)
 		return r;
-	r = sd_bus_set_method_call_timeout(bus, call_limit(client));
+	r = sd_bus_set_method_call_timeout(bus, call_limit_usec(client));
 	if (r < 0)
 		return r;
 	r = sd_bus_get_unique_name(bus, &name);

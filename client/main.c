@@ -82,7 +82,7 @@ static int print_help(void)
 	     "  -H, --host=HOST      Ask the daemon of that host, by ssh\n"
 	     "  -M, --machine=NAME   Ask the daemon in that container\n"
 	     "      --bus=BUS        system (default), session or a D-Bus address\n"
-	     "      --help           This text\n"
+	     "  -h, --help           This text\n"
 	     "      --version        Version\n\n"
 	     "Exit status: 0 reached, 1 failed, 2 wrong usage, 3 not ready, 4 no such node or\n"
 	     "pool, 5 no daemon. More in meminitctl(1).");
@@ -111,7 +111,8 @@ static int refuse(const char *what, const char *word, const char *meant)
 static int refuse_option(int key, char **argv)
 {
 	const char *words[ELEMENTS(long_options)];
-	const char *word = argv[optind - 1];
+	const char *word = argv[optind - 1], *meant = NULL;
+	scoped(freep) char *option = NULL;
 	char letter[3] = { '-', (char) optopt, '\0' };
 	size_t i;
 
@@ -124,10 +125,11 @@ static int refuse_option(int key, char **argv)
 		return refuse("no value is taken by", word, NULL);
 	for (i = 0; i + 1 < ELEMENTS(long_options); i++)
 		words[i] = long_options[i].name;
-	return refuse("no option", word,
-	              strncmp(word, "--", 2) == 0
-	                      ? text_meant(word + 2, words, ELEMENTS(long_options) - 1)
-	                      : NULL);
+	if (strncmp(word, "--", 2) == 0)
+		meant = text_meant(word + 2, words, ELEMENTS(long_options) - 1);
+	if (meant && asprintf(&option, "--%s", meant) < 0)
+		option = NULL;
+	return refuse("no option", word, option);
 }
 
 static int take_timeout(struct client *client, const char *text)

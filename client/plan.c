@@ -18,12 +18,12 @@
 /* The daemon beside this very program, for a build tree and an unpacked archive. */
 static int path_beside(char *ret_path, size_t path_bytes)
 {
-	ssize_t length = readlink("/proc/self/exe", ret_path, path_bytes - 1);
+	ssize_t got_bytes = readlink("/proc/self/exe", ret_path, path_bytes - 1);
 	char *slash;
 
-	if (length < 0)
+	if (got_bytes < 0)
 		return -errno;
-	ret_path[length] = '\0';
+	ret_path[got_bytes] = '\0';
 	slash = strrchr(ret_path, '/');
 	if (!slash || (size_t) (slash - ret_path) + sizeof("/nodeinitd") > path_bytes)
 		return -ENAMETOOLONG;
@@ -46,7 +46,7 @@ int verb_plan(const struct client *client, char **operands)
 	const char *chosen = secure_getenv("NODEINITD");
 	const char *argv[8] = { "nodeinitd", "--plan" };
 	char beside[PATH_MAX];
-	size_t nr = 2;
+	size_t nr_words = 2;
 
 	(void) operands;
 	if (client->host || client->machine) {
@@ -55,15 +55,15 @@ int verb_plan(const struct client *client, char **operands)
 		return CLIENT_USAGE;
 	}
 	if (client->root) {
-		argv[nr++] = "--root";
-		argv[nr++] = client->root;
+		argv[nr_words++] = "--root";
+		argv[nr_words++] = client->root;
 	}
 	if (client->config) {
-		argv[nr++] = "--config";
-		argv[nr++] = client->config;
+		argv[nr_words++] = "--config";
+		argv[nr_words++] = client->config;
 	}
 	if (client->is_json)
-		argv[nr++] = "--json";
+		argv[nr_words++] = "--json";
 
 	if (chosen && *chosen) {
 		(void) execv(chosen, (char **) argv);

@@ -104,8 +104,8 @@ static void print_share(const struct pool *pool, const struct share *share, FILE
 	/* A cancelled share is not short: nobody has found out what is missing. */
 	if (!missing_bytes)
 		missing_bytes = model_left_bytes(share->total_bytes, share->done_bytes, 0);
-	fprintf(out, "pool %s is %s on node %" PRIu32 ": %s of %s missing", name, state,
-	        share->node_id, text_size(missing_bytes, false, missing),
+	fprintf(out, "pool %s, node %" PRIu32 ": %s, %s of %s missing", name, share->node_id, state,
+	        text_size(missing_bytes, false, missing),
 	        text_size(share->total_bytes, false, total));
 	if (*reason)
 		fprintf(out, " (%s)", reason);
@@ -129,7 +129,7 @@ char *sentence_missing(const struct pool *pool)
 			nr_missing++;
 		}
 	if (!nr_missing)
-		fprintf(out, "pool %s is %s\n", name ? name : "?", state ? state : "?");
+		fprintf(out, "pool %s: %s\n", name ? name : "?", state ? state : "?");
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

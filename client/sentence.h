@@ -18,7 +18,7 @@ char *sentence_progress(const struct model *model, char *const *names);
 
 /*
  * What is missing of @pool, one line per node that did not reach its part, ends with a line break:
- * "pool guests failed on node 1: 1.2 GiB of 4 GiB missing (fragmented)".
+ * "pool guests, node 1: failed, 1.2 GiB of 4 GiB missing (fragmented)".
  */
 char *sentence_missing(const struct pool *pool);
 

@@ -98,7 +98,7 @@ static void print_missing(const struct model *model)
 		printf("        : and %zu more\n", nr_lines - 5);
 }
 
-static uint64_t host_rate(const struct model *model)
+static uint64_t host_rate_bytes(const struct model *model)
 {
 	uint64_t rate_bytes = 0;
 	size_t i;
@@ -121,7 +121,7 @@ static int print_host(const struct client *client, const struct model *model)
 	                host->is_paused ? " (paused)" : "", host->generation);
 	print_state(client, title, host->state, more);
 	print_amounts(client, host->total_bytes, host->done_bytes, host->short_bytes,
-	              host_rate(model));
+	              host_rate_bytes(model));
 	print_started(host->started_realtime_usec);
 	print_moment("   Early", host, host->early_monotonic_usec);
 	print_moment("   Ready", host, host->ready_monotonic_usec);

@@ -25,12 +25,8 @@ const char *text_size(uint64_t bytes, bool is_exact, char *buffer)
 		rest = bytes % 1024;
 		bytes /= 1024;
 	}
-	tenths = bytes * 10 + (rest * 10 + 512) / 1024;
-	/* 1023.97 of a unit is printed as 1 of the next, not as 1024. */
-	if (tenths >= 10240 && unit + 1 < ELEMENTS(units)) {
-		tenths = 10;
-		unit++;
-	}
+	/* Rounded down: "64 GiB" must not appear while a page of it is still missing. */
+	tenths = bytes * 10 + rest * 10 / 1024;
 	if (tenths % 10)
 		(void) snprintf(buffer, TEXT_MAX, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10,
 		                tenths % 10, units[unit]);
@@ -87,20 +83,20 @@ unsigned text_percent(uint64_t done_bytes, uint64_t total_bytes)
 	return percent > 99 ? 99 : percent;
 }
 
-/* One character of UTF-8 (D-Bus lets nothing else through); *ret_length is at least 1. */
-static uint32_t decode(const unsigned char *at, size_t *ret_length)
+/* One character of UTF-8 (D-Bus lets nothing else through); *ret_bytes is at least 1. */
+static uint32_t decode(const unsigned char *at, size_t *ret_bytes)
 {
-	size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : at[0] >= 0xc0 ? 2 : 1, i;
-	uint32_t rune = length == 1 ? at[0] : at[0] & (0x7fU >> length);
+	size_t bytes = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : at[0] >= 0xc0 ? 2 : 1, i;
+	uint32_t rune = bytes == 1 ? at[0] : at[0] & (0x7fU >> bytes);
 
-	for (i = 1; i < length; i++) {
+	for (i = 1; i < bytes; i++) {
 		if ((at[i] & 0xc0) != 0x80) {
-			*ret_length = 1;
+			*ret_bytes = 1;
 			return at[0];
 		}
 		rune = rune << 6 | (at[i] & 0x3f);
 	}
-	*ret_length = length;
+	*ret_bytes = bytes;
 	return rune;
 }
 
@@ -113,18 +109,18 @@ static bool drives_terminal(uint32_t rune)
 char *text_escape(const char *foreign)
 {
 	const unsigned char *from = (const unsigned char *) foreign;
-	size_t length;
+	size_t rune_bytes;
 	char *copy, *to;
 
 	copy = to = malloc(strlen(foreign) * 4 + 1);
 	if (!copy)
 		return NULL;
-	for (; *from; from += length) {
-		uint32_t rune = decode(from, &length);
+	for (; *from; from += rune_bytes) {
+		uint32_t rune = decode(from, &rune_bytes);
 
 		if (!drives_terminal(rune)) {
-			memcpy(to, from, length);
-			to += length;
+			memcpy(to, from, rune_bytes);
+			to += rune_bytes;
 		} else {
 			to += sprintf(to, rune < 0x100 ? "\\x%02x" : "\\u%04x", rune);
 		}
@@ -133,7 +129,7 @@ char *text_escape(const char *foreign)
 	return copy;
 }
 
-static int span_unit(const char *unit, size_t length, uint64_t *ret_usec)
+static int span_unit(const char *unit, size_t nr_letters, uint64_t *ret_usec)
 {
 	static const struct {
 		const char *name;
@@ -153,7 +149,8 @@ static int span_unit(const char *unit, size_t length, uint64_t *ret_usec)
 	size_t i;
 
 	for (i = 0; i < ELEMENTS(units); i++)
-		if (strlen(units[i].name) == length && memcmp(units[i].name, unit, length) == 0) {
+		if (strlen(units[i].name) == nr_letters &&
+		    memcmp(units[i].name, unit, nr_letters) == 0) {
 			*ret_usec = units[i].usec;
 			return 0;
 		}
@@ -162,8 +159,8 @@ static int span_unit(const char *unit, size_t length, uint64_t *ret_usec)
 
 int text_parse_span(const char *text, uint64_t *ret_usec)
 {
-	uint64_t sum = 0, part, unit_usec;
-	size_t length;
+	uint64_t sum_usec = 0, part_usec, unit_usec;
+	size_t nr_letters;
 	int r;
 
 	if (strcmp(text, "infinity") == 0) {
@@ -177,22 +174,23 @@ int text_parse_span(const char *text, uint64_t *ret_usec)
 		if (!isdigit((unsigned char) *text))
 			return -EINVAL;
 		errno = 0;
-		part = strtoull(text, &end, 10);
+		part_usec = strtoull(text, &end, 10);
 		if (errno)
 			return -ERANGE;
 		text = end + strspn(end, " ");
-		for (length = 0; isalpha((unsigned char) text[length]);)
-			length++;
-		r = span_unit(text, length, &unit_usec);
+		for (nr_letters = 0; isalpha((unsigned char) text[nr_letters]);)
+			nr_letters++;
+		r = span_unit(text, nr_letters, &unit_usec);
 		if (r < 0)
 			return r;
-		if (__builtin_mul_overflow(part, unit_usec, &part) ||
-		    __builtin_add_overflow(sum, part, &sum) || sum == UINT64_MAX)
+		if (__builtin_mul_overflow(part_usec, unit_usec, &part_usec) ||
+		    __builtin_add_overflow(sum_usec, part_usec, &sum_usec) ||
+		    sum_usec == UINT64_MAX)
 			return -ERANGE;
-		text += length;
+		text += nr_letters;
 		text += strspn(text, " ");
 	} while (*text);
-	*ret_usec = sum;
+	*ret_usec = sum_usec;
 	return 0;
 }
 
@@ -228,13 +226,13 @@ static unsigned slips(const char *a, const char *b)
 	return table[nr_a][nr_b];
 }
 
-const char *text_meant(const char *typed, const char *const *words, size_t nr)
+const char *text_meant(const char *typed, const char *const *words, size_t nr_words)
 {
 	const char *best = NULL, *begun = NULL;
 	unsigned best_slips = 3, nr_begun = 0, n;
 	size_t i;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr_words; i++) {
 		n = slips(typed, words[i]);
 		if (n < best_slips && n < strlen(words[i])) {
 			best_slips = n;

@@ -12,7 +12,7 @@
 
 #define TEXT_MAX 32
 
-/* "1.5 TiB", or all digits with @is_exact. Return: @buffer, TEXT_MAX bytes. */
+/* "1.5 TiB", rounded down, or all digits with @is_exact. Return: @buffer, TEXT_MAX bytes. */
 const char *text_size(uint64_t bytes, bool is_exact, char *buffer);
 
 /* "3.4 s", "2 min 10 s", "1 h 5 min". Return: @buffer, TEXT_MAX bytes. */
@@ -41,7 +41,7 @@ char *text_escape(const char *foreign);
 int text_parse_span(const char *text, uint64_t *ret_usec);
 
 /*
- * The one of @words (@nr of them) that somebody who typed @typed may have meant, at most two
- * slips away or the only one that begins like it. Return: borrowed, NULL for none.
+ * The one of @nr_words words that somebody who typed @typed may have meant, at most two slips
+ * away or the only one that begins like it. Return: borrowed, NULL for none.
  */
-const char *text_meant(const char *typed, const char *const *words, size_t nr);
+const char *text_meant(const char *typed, const char *const *words, size_t nr_words);
