@@ -7,6 +7,7 @@
 set -eu
 cd "${1:?usage: check-docs.sh SOURCE_ROOT}"
 
+nr_passed=0
 nr_failed=0
 # Each word on standard input has to be in every FILE as PREFIX word SUFFIX. Fewer words than there
 # were when this was written are a failure, too: the source is then written another way than is read
@@ -21,6 +22,7 @@ each_is_in() { # what, number of words, prefix, suffix, file...
 		done
 	done
 	if [ "$nr_words" -ge "$least" ] && [ -z "$missing" ]; then
+		nr_passed=$((nr_passed + 1))
 		echo "ok - $what: all $nr_words are in $*"
 		return
 	fi
@@ -65,4 +67,5 @@ each_is_in "states" 7 '*' '*' $man/nodeinitd.8.scd $man/org.nodeinit1.5.scd <"$w
 sed -n 's/^#define NODEINIT_ERROR_[A-Z_]* *NODEINIT_ERROR("\([A-Za-z]*\)")/\1/p' dbus/names.h >"$words"
 each_is_in "D-Bus errors" 7 org.nodeinit1.Error. '' $man/org.nodeinit1.5.scd <"$words"
 
+echo "$nr_passed passed, $nr_failed failed"
 exit "$((nr_failed > 0))"
