@@ -112,10 +112,31 @@ void manager_show(struct manager *manager)
 	show_manager(manager);
 }
 
+/* Until the slowest node is done at its present rate: ", 12 s left", or "". */
+static const char *time_left(const struct inventory *inventory, char *text, size_t text_bytes)
+{
+	char span[SIZE_TEXT_MAX];
+	uint64_t left_usec = 0;
+
+	for (size_t i = 0; i < inventory->nr_nodes; i++) {
+		const struct managed_node *node = &inventory->nodes[i];
+		uint64_t left_bytes = bytes_left(node->declared_bytes,
+		                                 bytes_add(node->done_bytes, node->short_bytes));
+
+		if (node->worker_status.is_running)
+			left_usec = bytes_max(left_usec, rate_left_usec(&node->rate, left_bytes));
+	}
+	text[0] = '\0';
+	if (left_usec > 0 && left_usec != UINT64_MAX)
+		(void) snprintf(text, text_bytes, ", %s left", duration_text(left_usec, span));
+	return text;
+}
+
 void manager_show_status(struct manager *manager)
 {
 	const struct inventory *inventory = &manager->inventory;
 	char text[256], done[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX], missing[SIZE_TEXT_MAX];
+	char left[SIZE_TEXT_MAX + 16];
 	const char *state = manager_state_text(manager);
 	unsigned nr_working = 0;
 
@@ -131,8 +152,9 @@ void manager_show_status(struct manager *manager)
 	else if (manager->is_paused)
 		(void) snprintf(text, sizeof(text), "paused at %s of %s", done, total);
 	else if (nr_working > 0)
-		(void) snprintf(text, sizeof(text), "%s: %s of %s, %u %s at work", state, done,
-		                total, nr_working, nr_working == 1 ? "node" : "nodes");
+		(void) snprintf(text, sizeof(text), "%s: %s of %s, %u %s at work%s", state, done,
+		                total, nr_working, nr_working == 1 ? "node" : "nodes",
+		                time_left(inventory, left, sizeof(left)));
 	else if (inventory->short_bytes > 0)
 		(void) snprintf(text, sizeof(text), "%s: %s of %s, %s missing", state, done, total,
 		                size_text(inventory->short_bytes, missing));

@@ -133,8 +133,7 @@ START_TEST(test_a_full_run_shows_at_most_4_changes_a_second_none_backwards_the_l
 		                                ? NODEINIT_POOL_INTERFACE
 		                                : NODEINIT_MANAGER_INTERFACE;
 
-		/* signals may be delayed on the way: one more may fall into our second */
-		ck_assert_msg(most_in_one_second(object) <= 5, "%s: %u in one second", object->path,
+		ck_assert_msg(most_in_one_second(object) <= 4, "%s: %u in one second", object->path,
 		              most_in_one_second(object));
 		ck_assert_msg(!object->has_run_backwards, "%s runs backwards", object->path);
 		if (object->done_bytes > 0)
