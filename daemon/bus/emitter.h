@@ -26,4 +26,5 @@ struct emitter {
 /* The earliest time for the next signal; 0 when nothing stands against it. */
 uint64_t emitter_due_usec(const struct emitter *emitter, bool is_urgent);
 
+/* A signal has gone out at @now_usec. */
 void emitter_note_sent(struct emitter *emitter, uint64_t now_usec);

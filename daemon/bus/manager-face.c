@@ -15,50 +15,61 @@ struct manager_object {
 	struct manager_view sent;
 };
 
-static int on_list_nodes(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
+/* The reply to a call without arguments but options: a list, to be filled and then sent. */
+static int begin_list(sd_bus_message *call, const char *element, sd_bus_message **ret_reply,
+                      sd_bus_error *ret_error)
 {
 	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	const struct bus_service *service = ((struct bus_object *) userdata)->service;
-	const struct objects *objects = &service->objects;
 	int r;
 
 	r = options_read_none(call, ret_error);
 	if (r < 0)
 		return r;
 	r = sd_bus_message_new_method_return(call, &reply);
-	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "(uo)");
+	if (r < 0)
+		return r;
+	r = sd_bus_message_open_container(reply, 'a', element);
+	if (r < 0)
+		return r;
+	*ret_reply = take(reply);
+	return 0;
+}
+
+static int send_list(sd_bus_message *reply)
+{
+	int r = sd_bus_message_close_container(reply);
+
+	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+}
+
+static int on_list_nodes(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
+{
+	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const struct objects *objects = &((struct bus_object *) userdata)->service->objects;
+	int r;
+
+	r = begin_list(call, "(uo)", &reply, ret_error);
 	for (size_t i = 0; i < objects->nr_nodes && r >= 0; i++) {
 		const struct node_view *view = bus_object_shown(objects->nodes[i]);
 
 		r = sd_bus_message_append(reply, "(uo)", view->node_id, objects->nodes[i]->path);
 	}
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+	return r < 0 ? r : send_list(reply);
 }
 
 static int on_list_pools(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
 {
 	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	const struct bus_service *service = ((struct bus_object *) userdata)->service;
-	const struct objects *objects = &service->objects;
+	const struct objects *objects = &((struct bus_object *) userdata)->service->objects;
 	int r;
 
-	r = options_read_none(call, ret_error);
-	if (r < 0)
-		return r;
-	r = sd_bus_message_new_method_return(call, &reply);
-	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "(so)");
+	r = begin_list(call, "(so)", &reply, ret_error);
 	for (size_t i = 0; i < objects->nr_pools && r >= 0; i++) {
 		const struct pool_view *view = bus_object_shown(objects->pools[i]);
 
 		r = sd_bus_message_append(reply, "(so)", view->name, objects->pools[i]->path);
 	}
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+	return r < 0 ? r : send_list(reply);
 }
 
 static int on_get_node(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
@@ -123,21 +134,15 @@ static int on_get_timeline(sd_bus_message *call, void *userdata, sd_bus_error *r
 	size_t nr_entries = 0;
 	int r;
 
-	r = options_read_none(call, ret_error);
+	r = begin_list(call, "(usssttta{sv})", &reply, ret_error);
 	if (r < 0)
 		return r;
 	r = service->ops->timeline(service->arg, &entries, &nr_entries);
 	if (r < 0)
 		return bus_error_set(ret_error, r, NULL);
-
-	r = sd_bus_message_new_method_return(call, &reply);
-	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "(usssttta{sv})");
 	for (size_t i = 0; i < nr_entries && r >= 0; i++)
 		r = append_timeline_entry(reply, &entries[i]);
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+	return r < 0 ? r : send_list(reply);
 }
 
 static int reload_granted(struct bus_service *service, sd_bus_message *call,

@@ -49,6 +49,8 @@ struct bus_object {
  */
 int bus_object_new(struct bus_service *service, const struct face *face, const char *path,
                    const void *view, struct bus_object **ret);
+
+/* NULL is fine. Return: NULL. */
 struct bus_object *bus_object_free(struct bus_object *object);
 DEFINE_SCOPED(struct bus_object *, bus_object_free)
 
@@ -70,6 +72,7 @@ uint64_t bus_object_due_usec(const struct bus_object *object);
  */
 int bus_object_emit(struct bus_object *object, sd_bus *bus, uint64_t now_usec);
 
+/* The view that it shows; borrowed until the next bus_object_show(). */
 static inline const void *bus_object_shown(const struct bus_object *object)
 {
 	return (const char *) object + object->face->shown_offset;

@@ -122,7 +122,7 @@ void objects_resume(struct bus_service *service)
 	wake_at(service, 0);
 }
 
-void bus_service_flush(struct bus_service *service)
+void objects_flush(struct bus_service *service)
 {
 	if (service->owns_name)
 		(void) emit_all(service, clock_monotonic_usec(), UINT64_MAX);

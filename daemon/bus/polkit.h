@@ -24,4 +24,5 @@ enum polkit_answer {
 int polkit_ask(sd_bus *bus, sd_bus_message *call, const char *action_id,
                sd_bus_message_handler_t answered, void *arg, sd_bus_slot **ret_slot);
 
+/* What @reply says. */
 enum polkit_answer polkit_answer(sd_bus_message *reply);

@@ -57,6 +57,7 @@ struct bus_service {
 /* The bus takes less off our hands than we have for it: add nothing that is not necessary. */
 bool service_is_bus_slow(const struct bus_service *service);
 
+/* The manager object, with nothing known yet. Return: 0; -ENOMEM. */
 int objects_init(struct bus_service *service);
 void objects_clear(struct bus_service *service);
 
@@ -67,6 +68,10 @@ void objects_withdraw(struct bus_service *service);
 /* Signals that are due may go out from now on: the name is owned. */
 void objects_resume(struct bus_service *service);
 
+/* Send what has changed now, whatever the time since the last signal: the bus is being left. */
+void objects_flush(struct bus_service *service);
+
+/* Return: borrowed; NULL for none. */
 struct bus_object *objects_find_node(const struct bus_service *service, unsigned node_id);
 struct bus_object *objects_find_pool(const struct bus_service *service, const char *name);
 
@@ -74,4 +79,6 @@ struct bus_object *objects_find_pool(const struct bus_service *service, const ch
 extern const struct face manager_face;
 extern const struct face node_face;
 extern const struct face pool_face;
+
+/* Return: 0; -ENOMEM; -errno of sd-bus. */
 int log_control_export(struct bus_service *service);

@@ -141,6 +141,9 @@ static int open_bus(const struct bus_service *service, sd_bus **ret)
 	if (strcmp(service->address, "session") == 0)
 		return sd_bus_open_user(ret);
 
+	/* sd-bus passes over what it does not know, and then finds nobody. */
+	if (!strchr(service->address, ':'))
+		return -EINVAL;
 	r = sd_bus_new(&bus);
 	if (r < 0)
 		return r;
@@ -256,7 +259,7 @@ struct bus_service *bus_service_free(struct bus_service *service)
 	if (!service)
 		return NULL;
 
-	bus_service_flush(service);
+	objects_flush(service);
 	if (service->owns_name)
 		(void) sd_bus_release_name_async(service->bus, NULL, NODEINIT_BUS_NAME, NULL, NULL);
 	disconnect(service);

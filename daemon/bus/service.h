@@ -45,14 +45,15 @@ struct bus_service_ops {
 
 /*
  * @address: "system", "session" or a D-Bus address. Borrows @ops and @arg for its life.
- * Return: 0 and *ret, which the caller owns; -ENOMEM.
+ * Connects to nothing yet. Return: 0 and *ret, which the caller owns; -ENOMEM.
  */
 int bus_service_new(struct ev_loop *loop, const char *address, const struct bus_service_ops *ops,
                     void *arg, struct bus_service **ret);
 
 /*
  * First connection: connects, exports what was shown so far, asks for the name. The answer comes
- * through on_connected. Return: 0; -errno the bus cannot be reached (no retry was begun).
+ * through on_connected. Return: 0; -EINVAL @address of bus_service_new() names no bus; -errno the
+ * bus cannot be reached (no retry was begun).
  */
 int bus_service_start(struct bus_service *service);
 
@@ -60,6 +61,7 @@ int bus_service_start(struct bus_service *service);
 struct bus_service *bus_service_free(struct bus_service *service);
 DEFINE_SCOPED(struct bus_service *, bus_service_free)
 
+/* Whether the name is owned now. */
 bool bus_service_is_connected(const struct bus_service *service);
 
 /* Show a view: adds the object (InterfacesAdded) or takes over its new values. Return: 0; -ENOMEM;
@@ -71,6 +73,3 @@ int bus_service_show_pool(struct bus_service *service, const struct pool_view *v
 /* Withdraw an object (InterfacesRemoved). */
 void bus_service_hide_pool(struct bus_service *service, const char *name);
 void bus_service_hide_node(struct bus_service *service, unsigned node_id);
-
-/* Send pending changes now, whatever the time since the last (before leaving). */
-void bus_service_flush(struct bus_service *service);

@@ -229,6 +229,13 @@ START_TEST(test_a_bus_that_is_not_there_is_an_error_at_the_start)
 }
 END_TEST
 
+START_TEST(test_an_address_that_names_no_bus_is_told_from_a_bus_that_is_not_there)
+{
+	scene_add_service(&scene, "sessoin");
+	ck_assert_int_eq(bus_service_start(scene.service), -EINVAL);
+}
+END_TEST
+
 START_TEST(test_a_service_that_is_freed_has_sent_the_last_value)
 {
 	struct node_view node = sample_node(0);
@@ -306,6 +313,8 @@ int main(void)
 	tcase_add_test(tcase, test_a_bus_that_stays_away_is_reported_once);
 	tcase_add_test(tcase, test_a_name_that_another_owns_is_left_to_it);
 	tcase_add_test(tcase, test_a_bus_that_is_not_there_is_an_error_at_the_start);
+	tcase_add_test(tcase,
+	               test_an_address_that_names_no_bus_is_told_from_a_bus_that_is_not_there);
 	tcase_add_test(tcase, test_a_service_that_is_freed_has_sent_the_last_value);
 	tcase_add_test(tcase, test_what_changed_since_the_export_is_told_once_the_name_is_owned);
 	suite_add_tcase(suite, tcase);
