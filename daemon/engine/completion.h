@@ -32,6 +32,7 @@ void completion_arm(struct completion *completion, unsigned nr_required, unsigne
 /* More work within the generation that has not fired yet, or a new generation if it has. */
 void completion_add(struct completion *completion, unsigned nr_required, unsigned nr_early);
 
+/* One of them has settled; not more often than there are. */
 void completion_settle_required(struct completion *completion);
 void completion_settle_early(struct completion *completion);
 

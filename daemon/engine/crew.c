@@ -45,7 +45,7 @@ void job_account(struct job *job, const struct member *member, uint64_t before_n
 {
 	if (!job->has_worked[member->index]) {
 		job->has_worked[member->index] = true;
-		(void) atomic_fetch_add_explicit(&job->nr_workers, 1, memory_order_relaxed);
+		(void) atomic_fetch_add_explicit(&job->nr_threads, 1, memory_order_relaxed);
 	}
 	(void) atomic_fetch_add_explicit(&job->cpu_nsec, thread_cpu_nsec() - before_nsec,
 	                                 memory_order_relaxed);

@@ -15,6 +15,7 @@ struct cursor {
 	uint64_t nr_chunks;
 };
 
+/* Begin with chunk 0 of @nr_chunks. */
 static inline void cursor_set(struct cursor *cursor, uint64_t nr_chunks)
 {
 	cursor->nr_chunks = nr_chunks;

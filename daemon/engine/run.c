@@ -95,7 +95,7 @@ static void job_read(const struct job *job, struct stage_status *ret)
 	ret->state = job_stage_state(job);
 	ret->started_usec = job->started_usec;
 	ret->finished_usec = job->finished_usec;
-	ret->nr_threads = atomic_load_explicit(&job->nr_workers, memory_order_relaxed);
+	ret->nr_threads = atomic_load_explicit(&job->nr_threads, memory_order_relaxed);
 	ret->cpu_usec = atomic_load_explicit(&job->cpu_nsec, memory_order_relaxed) / 1000;
 	ret->error = atomic_load_explicit(&job->error, memory_order_relaxed);
 }

@@ -14,7 +14,7 @@ void job_queue(struct job *job)
 	job->backoff_usec = worker->backoff_usec;
 	cursor_set(&job->cursor, 0);
 	atomic_store_explicit(&job->cpu_nsec, 0, memory_order_relaxed);
-	atomic_store_explicit(&job->nr_workers, 0, memory_order_relaxed);
+	atomic_store_explicit(&job->nr_threads, 0, memory_order_relaxed);
 	atomic_store_explicit(&job->error, 0, memory_order_relaxed);
 	memset(job->has_worked, 0, worker->nr_threads * sizeof(*job->has_worked));
 }

@@ -30,6 +30,7 @@ struct pick {
 /* Queue a job anew, with nothing remembered; settles it where there is nothing to do. */
 void job_queue(struct job *job);
 
+/* It is over, whatever came of it; what was never begun has no end either. */
 void job_settle(struct job *job, uint64_t now_usec);
 
 /* Have it begin a new round, after its back-off; the next one will be longer. */

@@ -33,7 +33,7 @@
  *                                                                         takes worker.lock
  *   worker, crew     main, worker     job: error                          atomic, relaxed, from 0
  *                                                                         to the first error
- *   worker, crew     main             job: cpu_nsec, nr_workers           atomic, relaxed sums
+ *   worker, crew     main             job: cpu_nsec, nr_threads           atomic, relaxed sums
  *   worker, crew     the same thread  job: has_worked[own index]          a byte for each thread
  *   worker, crew     main             member: moves, chunks               atomic, relaxed; one
  *                                                                         writer, own cache line
@@ -83,7 +83,7 @@ struct job {
 	/* Written once a chunk by all: on a line of their own, away from what is only read. */
 	alignas(CACHE_LINE_BYTES) struct cursor cursor;
 	_Atomic uint64_t cpu_nsec;
-	_Atomic unsigned nr_workers; /* threads that took a step or chunk */
+	_Atomic unsigned nr_threads; /* that took a step or chunk */
 	_Atomic int error;
 	bool *has_worked; /* by index of member */
 };

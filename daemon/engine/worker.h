@@ -3,8 +3,8 @@
  * worker.h - the one thread that brings a node's shares into service, and its crew
  *
  * Layer: engine. Threads: every function here is called on the main thread and none blocks, except
- * worker_free(), which waits for at most one chunk. On the worker and crew threads run the
- * operations of the kinds and the bell, nothing else; they know neither the loop nor the bus.
+ * worker_free(), which waits for the chunks or the step at hand. On the worker and crew threads run
+ * the operations of the kinds and the bell, nothing else; they know neither the loop nor the bus.
  *
  * The worker runs early parts first, in the order in which the shares were added, then deferred
  * parts in the same order, each after its own share's early part has settled. An early part that is
@@ -67,10 +67,17 @@ int worker_start(struct worker *worker);
 void worker_pause(struct worker *worker);
 void worker_resume(struct worker *worker);
 
-/* End after the chunks at hand; all runs that are not settled become cancelled. For good. */
+/*
+ * End after the chunks at hand; all runs that are not settled become cancelled. For good. Does not
+ * wait for it.
+ */
 void worker_cancel(struct worker *worker);
 
-/* Cancel, join all threads, free the runs (not their shares). NULL is fine. */
+/*
+ * Cancel, join all threads, free the runs (not their shares). Waits for the chunks at hand, or for
+ * the step: a shrink takes as long as the kernel needs to free the memory. NULL is fine.
+ * Return: NULL.
+ */
 struct worker *worker_free(struct worker *worker);
 DEFINE_SCOPED(struct worker *, worker_free)
 
