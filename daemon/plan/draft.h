@@ -58,6 +58,8 @@ struct draft {
 int draft_declare(struct draft *draft);
 void draft_grant(struct draft *draft);
 void draft_split(struct draft *draft);
+
+/* Return: 0; -ENOMEM. */
 int draft_settle(struct draft *draft);
 int draft_notice(struct draft *draft);
 

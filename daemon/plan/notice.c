@@ -29,7 +29,7 @@ static int notice(struct plan *plan, const char *format, ...)
 	va_end(args);
 	if (r < 0)
 		return -ENOMEM;
-	longer = realloc(plan->warnings, (plan->nr_warnings + 1) * sizeof(*longer));
+	longer = reallocarray(plan->warnings, plan->nr_warnings + 1, sizeof(*longer));
 	if (!longer) {
 		free(text);
 		return -ENOMEM;
@@ -87,8 +87,10 @@ static char *page_size_list(const struct machine *machine)
 		fprintf(file, "%s%s%s", i ? ", " : "", size_text(machine->page_sizes[i], size),
 		        machine->page_sizes[i] == machine->huge_page_bytes ? " (huge)" : "");
 	}
-	if (fclose(file) != 0)
-		text = (free(text), NULL);
+	if (fclose(file) != 0) {
+		free(text);
+		return NULL;
+	}
 	return text;
 }
 
@@ -346,10 +348,11 @@ static int notice_gigantic(struct draft *draft)
 		if (nr_pages == 0)
 			continue;
 		r = notice(draft->plan,
-		           "%" PRIu64 " huge pages of %s are to be added at run time: 50 to 100 ms "
-		           "per GiB, and refused once memory is fragmented; better at boot: "
-		           "hugepagesz=%" PRIu64 "G hugepages=%" PRIu64,
-		           nr_pages, size_text(page_bytes, size), page_bytes / GIB, nr_pages);
+		           "huge pages of %s to be added at run time: %" PRIu64
+		           "; that takes 50 to "
+		           "100 ms per GiB, and is refused once memory is fragmented; better at "
+		           "boot: hugepagesz=%" PRIu64 "G hugepages=%" PRIu64,
+		           size_text(page_bytes, size), nr_pages, page_bytes / GIB, nr_pages);
 		if (r < 0)
 			return r;
 	}

@@ -60,7 +60,8 @@ static int place_shares(struct draft *draft)
 	return 0;
 }
 
-static void sum_pool(struct plan_pool *pool, const struct draft_share *share, uint64_t *largest)
+static void sum_pool(struct plan_pool *pool, const struct draft_share *share,
+                     uint64_t *largest_bytes)
 {
 	const struct plan_share *part = &share->share;
 
@@ -71,9 +72,9 @@ static void sum_pool(struct plan_pool *pool, const struct draft_share *share, ui
 	if (share->granted_bytes < part->minimum_bytes)
 		pool->can_reach_minimum = false;
 	if (part->refusal != PLAN_ACCEPTED &&
-	    (pool->refusal == PLAN_ACCEPTED || part->refused_bytes > *largest)) {
+	    (pool->refusal == PLAN_ACCEPTED || part->refused_bytes > *largest_bytes)) {
 		pool->refusal = part->refusal;
-		*largest = part->refused_bytes;
+		*largest_bytes = part->refused_bytes;
 	}
 }
 

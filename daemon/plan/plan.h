@@ -117,9 +117,12 @@ struct plan {
  * Make the plan. Borrows both for the call. Return: 0 and *ret, which the caller owns; -ENOMEM.
  */
 int plan_make(const struct machine *machine, const struct config *config, struct plan **ret);
+
+/* NULL is fine. Return: NULL. */
 struct plan *plan_free(struct plan *plan);
 DEFINE_SCOPED(struct plan *, plan_free)
 
+/* Return: borrowed from @plan; NULL when it has none such. */
 const struct plan_node *plan_node(const struct plan *plan, unsigned node_id);
 const struct plan_pool *plan_pool(const struct plan *plan, const char *name);
 

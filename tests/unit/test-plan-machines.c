@@ -248,7 +248,7 @@ START_TEST(test_huge_pages_of_a_node_are_seen_by_size)
 	probe();
 	world_set_page(world_add_pool(&world, "a", POOL_HUGETLB, "6G"), POOL_PAGE_SIZE, GIB);
 	world_plan_on(&world, machine);
-	ck_assert(world_is_warned(&world, "19 huge pages of 1 GiB are to be added at run time"));
+	ck_assert(world_is_warned(&world, "huge pages of 1 GiB to be added at run time: 19;"));
 }
 END_TEST
 

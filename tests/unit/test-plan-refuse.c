@@ -485,7 +485,7 @@ START_TEST(test_pages_of_1g_to_be_added_at_run_time_are_told_with_the_boot_param
 	world_set_page(world_add_pool(&world, "c", POOL_REGION, "7G"), POOL_PAGE_HUGE, 0);
 	world_set_node_list(world_add_pool(&world, "d", POOL_REGION, "0"), "7");
 	world_plan(&world);
-	ck_assert(world_is_warned(&world, "6 huge pages of 1 GiB are to be added at run time"));
+	ck_assert(world_is_warned(&world, "huge pages of 1 GiB to be added at run time: 6;"));
 	ck_assert(world_is_warned(&world, "hugepagesz=1G hugepages=6"));
 	ck_assert_uint_eq(world.plan->nr_warnings, 2);
 	world.nodes[0].hugepages[1].nr_pages = 9;
