@@ -3,7 +3,7 @@
  * clock.h - the two clocks, in µs
  *
  * Layer: base. Threads: any. Rates, time-outs and ages use the monotonic clock only; the realtime
- * clock is shown to people and never computed with (CASES: clock jumps).
+ * clock is shown to people and never computed with: it jumps when it is set.
  */
 #pragma once
 

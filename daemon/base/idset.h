@@ -19,6 +19,7 @@ struct idset {
 	size_t nr_words;
 };
 
+/* Make it the empty set, and free what it had. */
 void idset_clear(struct idset *set);
 
 /* Return: 0; -ERANGE @id is IDSET_MAX or more; -ENOMEM. */
@@ -26,9 +27,14 @@ int idset_add(struct idset *set, unsigned id);
 
 bool idset_has(const struct idset *set, unsigned id);
 bool idset_is_empty(const struct idset *set);
+
+/* How many ids are in it. */
 size_t idset_nr(const struct idset *set);
 
-/* The smallest id at or above @from, or -1. For loops: for (i = idset_next(s, 0); i >= 0; i = idset_next(s, i + 1)) */
+/*
+ * The smallest id at or above @from, or -1. A loop over all:
+ *     for (int id = idset_next(set, 0); id >= 0; id = idset_next(set, (unsigned) id + 1))
+ */
 int idset_next(const struct idset *set, unsigned from);
 
 /*

@@ -37,11 +37,14 @@ enum log_level log_level(void);
 
 /* "err" "warning" "notice" "info" "debug". Return: 0 and *ret; -EINVAL. */
 int log_level_from_text(const char *text, enum log_level *ret);
+
+/* The word for @level. Static. */
 const char *log_level_text(enum log_level level);
 
 /* Return: "journal" or "console", what org.freedesktop.LogControl1 shows as the target. */
 const char *log_target(void);
 
+/* Write one line, unless its level is above the limit. What is too long is cut and ends in "...". */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*

@@ -295,11 +295,11 @@ int duration_parse(const char *text, uint64_t *ret_usec)
 	return 0;
 }
 
-uint64_t bytes_mul(uint64_t count, uint64_t unit_bytes)
+uint64_t bytes_mul(uint64_t nr_units, uint64_t unit_bytes)
 {
 	uint64_t product;
 
-	return __builtin_mul_overflow(count, unit_bytes, &product) ? UINT64_MAX : product;
+	return __builtin_mul_overflow(nr_units, unit_bytes, &product) ? UINT64_MAX : product;
 }
 
 uint64_t bytes_add(uint64_t a_bytes, uint64_t b_bytes)

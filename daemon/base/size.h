@@ -43,13 +43,16 @@ int amount_parse(const char *text, struct amount *ret);
 uint64_t amount_bytes(struct amount amount, uint64_t whole_bytes, uint64_t page_bytes);
 
 /*
- * Print @bytes for people: "512 MiB", "1.5 TiB", "4 KiB", at most one decimal, into @buffer of
- * at least SIZE_TEXT_MAX bytes. Return: @buffer.
+ * Print @bytes for people: "512 MiB", "1.5 TiB", "4 KiB", with at most one decimal, rounded down,
+ * into @buffer of at least SIZE_TEXT_MAX bytes. Return: @buffer.
  */
 #define SIZE_TEXT_MAX 48
 const char *size_text(uint64_t bytes, char *buffer);
 
-/* Print @usec for people: "850 ms", "3.4 s", "2 min 10 s". Return: @buffer, SIZE_TEXT_MAX bytes. */
+/*
+ * Print @usec for people, in one unit or two: "90 us", "850 ms", "3.4 s", "2 min 10 s", "1 h";
+ * "infinity" for UINT64_MAX. Return: @buffer, SIZE_TEXT_MAX bytes.
+ */
 const char *duration_text(uint64_t usec, char *buffer);
 
 /*
@@ -59,7 +62,7 @@ const char *duration_text(uint64_t usec, char *buffer);
 int duration_parse(const char *text, uint64_t *ret_usec);
 
 /* Products and sums that stop at UINT64_MAX instead of wrapping. */
-uint64_t bytes_mul(uint64_t count, uint64_t unit_bytes);
+uint64_t bytes_mul(uint64_t nr_units, uint64_t unit_bytes);
 uint64_t bytes_add(uint64_t a_bytes, uint64_t b_bytes);
 
 static inline uint64_t bytes_round_down(uint64_t bytes, uint64_t unit_bytes)

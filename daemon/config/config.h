@@ -146,6 +146,8 @@ void daemon_config_init(struct daemon_config *ret);
  * given and cannot be read; -ENOMEM. Reads regular files only and does not wait for any.
  */
 int config_load(const char *directory, const char *search_root, struct config **ret);
+
+/* NULL is fine. Return: NULL. */
 struct config *config_free(struct config *config);
 DEFINE_SCOPED(struct config *, config_free)
 

@@ -18,6 +18,7 @@ struct conf_file {
 	size_t text_bytes;
 };
 
+/* Free what it has; it is empty afterwards, as one that is all zero. */
 void conf_file_clear(struct conf_file *file);
 
 /*

@@ -31,6 +31,7 @@ struct line {
 	char text[CONFIG_LINE_BYTES_MAX + 1]; /* no blanks around it, not empty */
 };
 
+/* Begin at the start of @text, which is borrowed. */
 void lines_init(const char *text, size_t text_bytes, struct lines *ret);
 
 /* Return: true and *ret; false at the end. */

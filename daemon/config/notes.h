@@ -43,6 +43,7 @@ struct notes {
 	bool is_more_refused;
 };
 
+/* Free what it has; it is empty afterwards, as one that is all zero. */
 void notes_clear(struct notes *notes);
 
 /* What is noted from here on is about @pool (NULL: none), whose file is @path. Both borrowed. */

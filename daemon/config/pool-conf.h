@@ -34,6 +34,7 @@ enum pool_key {
 int pool_conf_read(const char *name, const char *path, const struct sources *sources,
                    struct notes *notes, struct pool_config *ret);
 
+/* Free what it has; it is empty afterwards, as one that is all zero. */
 void pool_config_clear(struct pool_config *pool);
 
 /*

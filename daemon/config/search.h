@@ -19,6 +19,7 @@ struct places {
 	size_t nr;
 };
 
+/* Free what it has; it is empty afterwards, as one that is all zero. */
 void places_clear(struct places *places);
 
 /*
@@ -36,6 +37,7 @@ struct found {
 	size_t nr;
 };
 
+/* Free what it has; it is empty afterwards, as one that is all zero. */
 void found_clear(struct found *found);
 
 /*

@@ -57,6 +57,8 @@ struct settings {
 
 /* Return: 0; -ENOMEM. */
 int settings_init(const struct schema *schema, struct notes *notes, struct settings *ret);
+
+/* Free what it has; it is empty afterwards, as one that is all zero. */
 void settings_clear(struct settings *settings);
 
 /* Add all that @file says. It is borrowed until the settings end. Return: 0; -ENOMEM. */

@@ -16,6 +16,7 @@ struct sources {
 	bool is_masked; /* a file that was added is empty, or leads to /dev/null */
 };
 
+/* Free what it has; it is empty afterwards, as one that is all zero. */
 void sources_clear(struct sources *sources);
 
 /*

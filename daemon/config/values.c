@@ -85,7 +85,7 @@ static bool is_name(const char *text, size_t text_bytes)
 	return text_bytes <= NAME_BYTES_MAX && *text != '-' && strspn(text, inside) >= text_bytes;
 }
 
-int value_append_names(const char *text, char ***list, size_t *nr)
+int value_append_names(const char *text, char ***list, size_t *nr_names)
 {
 	for (;;) {
 		size_t word_bytes;
@@ -98,19 +98,19 @@ int value_append_names(const char *text, char ***list, size_t *nr)
 			return 0;
 		if (!is_name(text, word_bytes))
 			return -EINVAL;
-		if (*nr >= NAMES_MAX)
+		if (*nr_names >= NAMES_MAX)
 			return -ERANGE;
 		word = strndup(text, word_bytes);
 		if (!word)
 			return -ENOMEM;
-		grown = reallocarray(*list, *nr + 2, sizeof(*grown));
+		grown = reallocarray(*list, *nr_names + 2, sizeof(*grown));
 		if (!grown) {
 			free(word);
 			return -ENOMEM;
 		}
 		*list = grown;
-		grown[(*nr)++] = word;
-		grown[*nr] = NULL;
+		grown[(*nr_names)++] = word;
+		grown[*nr_names] = NULL;
 		text += word_bytes;
 	}
 }

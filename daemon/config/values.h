@@ -25,8 +25,8 @@ int value_percent(const char *text, unsigned min, unsigned *ret);
 /* An amount in bytes. */
 int value_bytes(const char *text, uint64_t *ret_bytes);
 
-/* Append the words of @text to *list, which is NULL or ends in NULL and is @nr long. */
-int value_append_names(const char *text, char ***list, size_t *nr);
+/* Append the words of @text to *list, which is NULL or ends in NULL, *@nr_names of them. */
+int value_append_names(const char *text, char ***list, size_t *nr_names);
 
-/* Return: NULL. */
+/* NULL is fine. Return: NULL. */
 char **value_free_names(char **list);

@@ -10,7 +10,7 @@
 
 /*
  * Run the calling thread on @cpus only. An empty set is left alone. CPUs that went offline in the
- * meantime do not count. Return: 0; -EINVAL none of them is usable any more; -errno of
+ * meantime do not count. Return: 0; -EINVAL none of them is usable any more; -ENOMEM; -errno of
  * sched_setaffinity(2).
  */
 int binding_run_on(const struct idset *cpus);

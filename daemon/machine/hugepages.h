@@ -29,5 +29,8 @@ int hugepages_read(struct kernel *kernel, unsigned node_id, uint64_t page_bytes,
 int hugepages_write(struct kernel *kernel, unsigned node_id, uint64_t page_bytes,
                     uint64_t nr_pages);
 
-/* Have the node's memory compacted now. Return: 0; -errno. */
+/*
+ * Have the node's memory compacted now; blocks until it is. Return: 0; -ENOENT no such node, or a
+ * kernel that does not compact; -EACCES, -EROFS not permitted; -errno.
+ */
 int hugepages_compact(struct kernel *kernel, unsigned node_id);

@@ -51,6 +51,8 @@ struct kernel {
  * -ENOENT, -ENOTDIR no such directory; -ENOMEM.
  */
 int kernel_open(const char *root, struct kernel **ret);
+
+/* NULL is fine. Return: NULL. */
 struct kernel *kernel_close(struct kernel *kernel);
 
 /* As the operations; @format makes the path. -ENAMETOOLONG where it exceeds PATH_MAX. */
@@ -61,5 +63,6 @@ int kernel_read_text(struct kernel *kernel, char *buffer, size_t buffer_bytes, c
 int kernel_read_u64(struct kernel *kernel, uint64_t *ret, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
+/* Write one decimal number and a newline. Return: 0; -ENAMETOOLONG; as kernel_ops.write. */
 int kernel_write_u64(struct kernel *kernel, uint64_t value, const char *format, ...)
         __attribute__((format(printf, 3, 4)));

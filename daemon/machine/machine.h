@@ -105,6 +105,8 @@ struct machine {
  * -E2BIG more than MACHINE_NODES_MAX nodes.
  */
 int machine_probe(struct kernel *kernel, struct machine **ret);
+
+/* NULL is fine. Return: NULL. */
 struct machine *machine_free(struct machine *machine);
 DEFINE_SCOPED(struct machine *, machine_free)
 
