@@ -144,7 +144,6 @@ START_TEST(test_a_full_run_shows_at_most_4_changes_a_second_none_backwards_the_l
 }
 END_TEST
 
-/* CASES 44 */
 START_TEST(test_the_bus_restarts_and_work_goes_on_and_the_daemon_is_back)
 {
 	scoped(freep) char *log = NULL;

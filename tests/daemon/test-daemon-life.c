@@ -37,7 +37,6 @@ static const char small_pool[] = "[Pool]\n"
 				 "[Region]\n"
 				 "RegionSize=8M\n";
 
-/* CASES 39 */
 START_TEST(test_an_empty_configuration_is_ready_at_once_and_idle)
 {
 	scoped(freep) char *state = NULL;
@@ -121,7 +120,7 @@ START_TEST(test_the_early_part_ends_before_the_deferred_part_begins)
 }
 END_TEST
 
-/* CASES 38: READY comes after the early part; the deferred part goes on while it is paused. */
+/* READY comes after the early part; the deferred part goes on while it is paused. */
 START_TEST(test_ready_does_not_wait_for_the_deferred_part)
 {
 	scoped(freep) char *state = NULL;
@@ -189,7 +188,7 @@ START_TEST(test_pause_holds_and_resume_goes_on)
 }
 END_TEST
 
-/* CASES 20 and 43: everybody on one CPU, and every call is answered soon. */
+/* Everybody on one CPU, and every call is answered soon. */
 START_TEST(test_the_bus_answers_within_100_ms_on_one_cpu_while_populating)
 {
 	unsigned nr_slow = 0;
@@ -215,7 +214,7 @@ END_TEST
 
 START_TEST(test_bytes_are_refused_beyond_the_reserve_and_the_host_lives)
 {
-	/* CASES 10: a configuration for another machine */
+	/* A configuration for another machine */
 	daemon_write_pool(&d, "giant", "[Pool]\nKind=region\nPageSize=base\nSize=512T\n");
 	daemon_launch(&d, NULL);
 	daemon_wait_notified(&d, "READY=1");

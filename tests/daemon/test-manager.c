@@ -146,7 +146,7 @@ static struct managed_share *share_of(const char *pool, unsigned node_id)
 static const char region_pool[] = "[Pool]\nKind=region\nPageSize=base\nSize=1G\nEarly=128M\n"
 				  "[Region]\nRegionSize=128M\n";
 
-/* CASES 2: the node files end as said, whatever the order; a second run makes no write. */
+/* The node files end as said, whatever the order; a second run makes no write. */
 START_TEST(test_each_node_gets_its_own_number_and_a_second_start_makes_no_write)
 {
 	unsigned nr_writes;
@@ -168,7 +168,7 @@ START_TEST(test_each_node_gets_its_own_number_and_a_second_start_makes_no_write)
 }
 END_TEST
 
-/* CASES 1: one line for each change, not for each attempt; Retry later brings what is missing. */
+/* One line for each change, not for each attempt; Retry later brings what is missing. */
 START_TEST(test_a_fragmented_node_is_short_with_a_reason_said_once_and_retry_completes_it)
 {
 	scoped(freep) char *sentence = NULL;
@@ -255,7 +255,7 @@ static bool is_ready_notified_by_one_more_chunk(void)
 	return false;
 }
 
-/* CASES 38: READY waits for every early part, for nothing else. */
+/* READY waits for every early part, for nothing else. */
 START_TEST(test_ready_comes_after_the_last_early_part_and_not_before)
 {
 	daemon_write_pool(&d, "guests", region_pool);
@@ -302,7 +302,7 @@ START_TEST(test_a_stall_fails_the_pool_and_when_it_moves_after_all_it_counts_aga
 }
 END_TEST
 
-/* CASES 21: what runs short is an error with a word, never a signal. */
+/* What runs short is an error with a word, never a signal. */
 START_TEST(test_memory_that_runs_out_fails_the_pool_and_keeps_whole_regions)
 {
 	daemon_write_conf(&d, "[Daemon]\nRetry=0\n");
@@ -420,7 +420,6 @@ START_TEST(test_a_node_that_only_a_pool_names_fails_that_pool_in_its_words)
 }
 END_TEST
 
-/* CASES 38: more time is asked for only while counters move. */
 START_TEST(test_more_time_is_asked_for_only_while_counters_move)
 {
 	struct notify notify = { 0 };

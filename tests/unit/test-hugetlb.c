@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Huge page pools on a kernel that grants less, sets back, overshoots. Numbers are of CASES. */
+/* Huge page pools on a kernel that grants less, sets back, overshoots; with the numbers of reports. */
 #include <errno.h>
 #include <limits.h>
 

@@ -131,7 +131,7 @@ START_TEST(test_surplus_pages_of_another_node_make_a_write_overshoot)
 {
 	struct hugepages_count surplus = { .nr_pages = 300, .surplus_pages = 300 };
 
-	/* CASES 5: 100 were asked for, 400 came. */
+	/* 100 were asked for, 400 came. */
 	kernel_model_set_pages(model, 3, PAGE, surplus);
 	ck_assert_int_eq(hugepages_write(kernel, 0, PAGE, 100), 0);
 	expect_pool(0, 400, 400, 0);

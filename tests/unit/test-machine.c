@@ -99,7 +99,6 @@ static void set_status(const char *cpus, const char *nodes)
 
 START_TEST(test_node_ids_with_gaps_have_distance_columns_by_online_order)
 {
-	/* CASES 12 */
 	kernel_model_add_node(model, 0, "0-79", 256 * GIB);
 	kernel_model_add_node(model, 8, "80-159", 256 * GIB);
 	for (unsigned id = 252; id <= 255; id++)
@@ -127,7 +126,6 @@ END_TEST
 
 START_TEST(test_only_node_1_exists)
 {
-	/* CASES 13 */
 	uint64_t bytes = 7;
 
 	kernel_model_add_node(model, 1, "0-3", 8 * GIB);
@@ -146,7 +144,6 @@ END_TEST
 
 START_TEST(test_a_node_without_cpus_gets_those_of_the_nearest)
 {
-	/* CASES 16 */
 	kernel_model_add_node(model, 0, "0-1", GIB);
 	kernel_model_add_node(model, 1, "2-3", GIB);
 	kernel_model_add_node(model, 2, "4-5", GIB);
@@ -162,7 +159,6 @@ END_TEST
 
 START_TEST(test_a_cpuset_that_forbids_a_nodes_cpus_moves_its_worker)
 {
-	/* CASES 17 */
 	kernel_model_add_node(model, 0, "0-3", GIB);
 	kernel_model_add_node(model, 1, "4-7", GIB);
 	kernel_model_add_node(model, 2, "8-11", GIB);
@@ -296,7 +292,6 @@ END_TEST
 
 START_TEST(test_block_numbers_have_holes_and_do_not_start_at_0)
 {
-	/* CASES 18 */
 	kernel_model_add_node(model, 0, "0", GIB);
 	set_block_size();
 	add_block(0, 8, "online");
@@ -317,7 +312,7 @@ END_TEST
 
 START_TEST(test_one_node_in_two_ranges_spans_what_lies_between)
 {
-	/* CASES 19: node 1 lies within node 0 */
+	/* Node 1 lies within node 0 */
 	kernel_model_add_node(model, 0, "0", GIB);
 	kernel_model_add_node(model, 1, "1", GIB);
 	set_block_size();
@@ -333,7 +328,7 @@ END_TEST
 
 START_TEST(test_a_lazy_kernels_low_mem_total_is_not_what_the_node_has)
 {
-	/* CASES 46: 4 of 24 GiB are initialised after boot */
+	/* 4 of 24 GiB are initialised after boot */
 	kernel_model_add_node(model, 0, "0-1", 4 * GIB);
 	set_block_size();
 	for (unsigned block = 0; block < 192; block++)

@@ -52,7 +52,6 @@ START_TEST(test_the_budget_is_at_most_what_the_node_has)
 }
 END_TEST
 
-/* CASES 19. */
 START_TEST(test_a_node_in_two_ranges_has_one_budget_by_its_whole_span)
 {
 	struct machine_node *node = world_add_node(&world, 2, 512 * GIB);

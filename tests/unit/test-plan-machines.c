@@ -135,7 +135,6 @@ static void expect_cpus(unsigned node_id, int helper_node_id, const char *cpus)
 	ck_assert_str_eq(text, cpus);
 }
 
-/* CASES 12. */
 START_TEST(test_node_ids_with_gaps_and_without_cpus_are_helped_by_the_nearest)
 {
 	build("power9-gpu");
@@ -149,7 +148,6 @@ START_TEST(test_node_ids_with_gaps_and_without_cpus_are_helped_by_the_nearest)
 }
 END_TEST
 
-/* CASES 13, 18. */
 START_TEST(test_a_machine_that_has_only_node_1_with_blocks_from_40_on_works)
 {
 	build("only-node-1");
@@ -168,7 +166,6 @@ START_TEST(test_a_machine_that_has_only_node_1_with_blocks_from_40_on_works)
 }
 END_TEST
 
-/* CASES 14. */
 START_TEST(test_a_64k_kernel_has_512m_for_huge_and_no_1g)
 {
 	build("arm-64k");
@@ -183,7 +180,6 @@ START_TEST(test_a_64k_kernel_has_512m_for_huge_and_no_1g)
 }
 END_TEST
 
-/* CASES 15, 16. */
 START_TEST(test_memory_without_cpus_has_the_nearest_and_cpus_without_memory_no_share)
 {
 	build("cxl");
@@ -198,7 +194,6 @@ START_TEST(test_memory_without_cpus_has_the_nearest_and_cpus_without_memory_no_s
 }
 END_TEST
 
-/* CASES 17. */
 START_TEST(test_a_cpuset_takes_cpus_and_memory_of_nodes_away)
 {
 	build("x86-1t-4n-cpuset");
@@ -213,7 +208,6 @@ START_TEST(test_a_cpuset_takes_cpus_and_memory_of_nodes_away)
 }
 END_TEST
 
-/* CASES 24, 26. */
 START_TEST(test_a_cgroup_limit_and_swap_of_the_machine_reach_the_plan)
 {
 	build("uma-4g");
@@ -228,7 +222,6 @@ START_TEST(test_a_cgroup_limit_and_swap_of_the_machine_reach_the_plan)
 }
 END_TEST
 
-/* CASES 46. */
 START_TEST(test_a_kernel_that_shows_4_of_24_gib_after_boot_is_planned_for_with_24)
 {
 	build("lazy-24g");
@@ -252,7 +245,6 @@ START_TEST(test_huge_pages_of_a_node_are_seen_by_size)
 }
 END_TEST
 
-/* CASES 6. */
 START_TEST(test_a_file_with_a_bare_number_is_refused_and_the_other_pools_go_on)
 {
 	struct config *config = NULL;

@@ -45,7 +45,6 @@ START_TEST(test_a_node_that_does_not_exist_is_refused_as_no_such_node)
 }
 END_TEST
 
-/* CASES 15. */
 START_TEST(test_a_node_with_cpus_and_no_memory_is_refused_when_it_is_named)
 {
 	world_add_node(&world, 0, 64 * GIB);
@@ -60,7 +59,6 @@ START_TEST(test_a_node_with_cpus_and_no_memory_is_refused_when_it_is_named)
 }
 END_TEST
 
-/* CASES 14. */
 START_TEST(test_pages_of_1g_on_a_64k_kernel_are_refused_and_the_sizes_there_are_are_listed)
 {
 	world.machine.page_bytes = 64 * KIB;
@@ -130,7 +128,6 @@ START_TEST(test_a_hugetlb_pool_of_small_pages_is_refused)
 }
 END_TEST
 
-/* CASES 17. */
 START_TEST(test_a_node_that_mems_allowed_lacks_is_refused_as_outside_cpuset)
 {
 	world_add_node(&world, 0, 64 * GIB);
@@ -193,7 +190,6 @@ static void limit_cgroup(uint64_t room_bytes)
 	snprintf(world.machine.cgroup_path, sizeof(world.machine.cgroup_path), "/a.slice");
 }
 
-/* CASES 24. */
 START_TEST(test_a_memory_max_of_1g_and_4g_to_populate_is_refused_as_cgroup_limit)
 {
 	world_add_node(&world, 0, 64 * GIB);
@@ -307,7 +303,6 @@ START_TEST(test_the_default_reserve_is_5_percent_and_at_least_256_mib)
 }
 END_TEST
 
-/* CASES 9. */
 START_TEST(test_120_pages_of_1g_on_125_gib_leave_the_reserve_to_the_system)
 {
 	world.config.daemon.reserve = world_amount("5%");
@@ -319,7 +314,6 @@ START_TEST(test_120_pages_of_1g_on_125_gib_leave_the_reserve_to_the_system)
 }
 END_TEST
 
-/* CASES 10. */
 START_TEST(test_a_configuration_for_512_gib_on_8_gib_fails_or_degrades_by_its_minimum)
 {
 	struct pool_config *pool;
@@ -439,7 +433,6 @@ START_TEST(test_sizes_beyond_64_bits_saturate_and_stay_in_the_account)
 }
 END_TEST
 
-/* CASES 26. */
 START_TEST(test_pages_that_can_be_swapped_are_told_on_a_host_with_swap)
 {
 	world_add_node(&world, 0, 64 * GIB);
@@ -460,7 +453,6 @@ START_TEST(test_pages_that_can_be_swapped_are_told_on_a_host_with_swap)
 }
 END_TEST
 
-/* CASES 46. */
 START_TEST(test_percentages_are_of_the_memory_blocks_and_a_smaller_memtotal_is_told)
 {
 	world_add_node(&world, 0, 24 * GIB)->mem_total_bytes = 4 * GIB;
