@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Huge page pools on a kernel that grants less, sets back, overshoots; with the numbers of reports. */
+/* Huge page pools on a kernel that grants less, sets back, overshoots. */
 #include <errno.h>
 #include <limits.h>
 
