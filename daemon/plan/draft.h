@@ -62,6 +62,10 @@ void draft_split(struct draft *draft);
 /* Return: 0; -ENOMEM. */
 int draft_settle(struct draft *draft);
 int draft_notice(struct draft *draft);
+int draft_notice_pages(struct draft *draft);
+
+/* Add a sentence to the plan's warnings. Return: 0; -ENOMEM. */
+int draft_say(struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Whether pages of @pool, a pool of kind @kind, exist on @machine. */
 bool draft_has_pages(const struct machine *machine, const struct plan_pool *pool);

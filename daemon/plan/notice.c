@@ -13,11 +13,7 @@
  */
 #define SHOWN_PERCENT 90
 
-/* From here on the buddy allocator cannot give a page; it is pieced together, or not. */
-#define GIGANTIC_BYTES GIB
-
-static int notice(struct plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int notice(struct plan *plan, const char *format, ...)
+int draft_say(struct plan *plan, const char *format, ...)
 {
 	char **longer;
 	char *text;
@@ -107,7 +103,7 @@ static int notice_unsupported(struct draft *draft, const struct plan_pool *pool)
 		snprintf(size, sizeof(size), "thp");
 	else if (pool->page_bytes)
 		size_text(pool->page_bytes, size);
-	return notice(
+	return draft_say(
 		draft->plan,
 		"pool %s: no pages of %s for kind %s here; base pages are %s, huge page sizes: %s",
 		pool->name, size, pool_kind_text(pool->kind), base, sizes);
@@ -118,7 +114,7 @@ static int notice_cgroup(struct draft *draft, const struct plan_pool *pool, uint
 	const struct machine *machine = draft->machine;
 	char refused[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX], room[SIZE_TEXT_MAX], own[SIZE_TEXT_MAX];
 
-	return notice(
+	return draft_say(
 		draft->plan,
 		"pool %s: %s refused: cgroup %s is limited to %s and has room for %s, of which "
 		"%s are kept for the daemon",
@@ -134,8 +130,9 @@ static int notice_cpuset(struct draft *draft, const struct plan_pool *pool, cons
 
 	if (!allowed)
 		return -ENOMEM;
-	return notice(draft->plan, "pool %s: %s outside the cpuset, which allows memory of %s only",
-	              pool->name, nodes, allowed);
+	return draft_say(draft->plan,
+	                 "pool %s: %s outside the cpuset, which allows memory of %s only",
+	                 pool->name, nodes, allowed);
 }
 
 static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
@@ -151,22 +148,23 @@ static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
 	case PLAN_ACCEPTED:
 		break;
 	case PLAN_NO_SUCH_NODE:
-		return notice(draft->plan, "pool %s: this machine has no %s", pool->name, nodes);
+		return draft_say(draft->plan, "pool %s: this machine has no %s", pool->name, nodes);
 	case PLAN_MEMORYLESS_NODE:
-		return notice(draft->plan, "pool %s: no memory on %s", pool->name, nodes);
+		return draft_say(draft->plan, "pool %s: no memory on %s", pool->name, nodes);
 	case PLAN_UNSUPPORTED_SIZE:
 		return notice_unsupported(draft, pool);
 	case PLAN_OUTSIDE_CPUSET:
 		return notice_cpuset(draft, pool, nodes);
 	case PLAN_NOT_PERMITTED:
-		return notice(draft->plan,
-		              "pool %s: %s refused on %s: the kernel lets this process add no huge "
-		              "pages (nr_hugepages), and there are too few",
-		              pool->name, size, nodes);
+		return draft_say(
+			draft->plan,
+			"pool %s: %s refused on %s: the kernel lets this process add no huge "
+			"pages (nr_hugepages), and there are too few",
+			pool->name, size, nodes);
 	case PLAN_CGROUP_LIMIT:
 		return notice_cgroup(draft, pool, group->bytes);
 	case PLAN_EXCEEDS_RESERVE:
-		return notice(
+		return draft_say(
 			draft->plan,
 			"pool %s: %s refused on %s: Reserve= keeps it for the rest of the system",
 			pool->name, size, nodes);
@@ -212,10 +210,11 @@ static int notice_rounding(struct draft *draft, const struct plan_pool *pool,
 	nodes = group_nodes(&group);
 	if (!nodes)
 		return -ENOMEM;
-	return notice(draft->plan,
-	              "pool %s: nothing on %s: Size= is less than one %s there; it would need %s",
-	              pool->name, nodes, pool->kind == POOL_REGION ? "region" : "page",
-	              size_text(group.unit_bytes, unit));
+	return draft_say(
+		draft->plan,
+		"pool %s: nothing on %s: Size= is less than one %s there; it would need %s",
+		pool->name, nodes, pool->kind == POOL_REGION ? "region" : "page",
+		size_text(group.unit_bytes, unit));
 }
 
 static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
@@ -239,10 +238,10 @@ static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
 	nodes = group_nodes(&group);
 	if (!nodes)
 		return -ENOMEM;
-	return notice(draft->plan,
-	              "pool %s: will fail: Minimum= is %s on %s, and %s can be had there",
-	              pool->name, size_text(group.bytes, minimum), nodes,
-	              size_text(granted_bytes, granted));
+	return draft_say(draft->plan,
+	                 "pool %s: will fail: Minimum= is %s on %s, and %s can be had there",
+	                 pool->name, size_text(group.bytes, minimum), nodes,
+	                 size_text(granted_bytes, granted));
 }
 
 static int notice_swap(struct draft *draft, const struct plan_pool *pool)
@@ -250,7 +249,7 @@ static int notice_swap(struct draft *draft, const struct plan_pool *pool)
 	if (!draft->machine->has_swap || pool->is_locked || pool->kind != POOL_REGION ||
 	    pool->page == PLAN_PAGE_HUGETLB || !(pool->early_bytes + pool->deferred_bytes))
 		return 0;
-	return notice(
+	return draft_say(
 		draft->plan,
 		"pool %s: swap is on, and %s pages can be swapped out; Lock=yes keeps them in "
 		"memory",
@@ -265,8 +264,8 @@ static int notice_pool(struct draft *draft, size_t i)
 	int r;
 
 	if (first == end)
-		return notice(draft->plan, "pool %s: its Nodes= and Size= name no node",
-		              pool->name);
+		return draft_say(draft->plan, "pool %s: its Nodes= and Size= name no node",
+		                 pool->name);
 	r = notice_rounding(draft, pool, first, end);
 	if (r == 0)
 		r = notice_refusals(draft, pool, first, end);
@@ -301,62 +300,11 @@ static int notice_lazy_nodes(struct draft *draft)
 	nodes = group_nodes(&group);
 	if (!nodes)
 		return -ENOMEM;
-	return notice(
+	return draft_say(
 		draft->plan,
 		"%s: memory blocks of %s, MemTotal so far %s: the kernel initialises the rest "
 		"when it is used; percentages and budgets are of the blocks",
 		nodes, size_text(group.bytes, memory), size_text(shown_bytes, shown));
-}
-
-/* Pages of one size that the nodes lack, in all: one node and one size have one target. */
-static uint64_t missing_pages(const struct draft *draft, size_t size)
-{
-	uint64_t page_bytes = draft->machine->page_sizes[size];
-	uint64_t nr_missing = 0;
-
-	for (size_t i = 0; i < draft->plan->nr_nodes; i++) {
-		const struct plan_node *planned = &draft->plan->nodes[i];
-		const struct machine_node *node = machine_node(draft->machine, planned->node_id);
-		uint64_t wanted_bytes = 0;
-
-		for (size_t j = 0; j < planned->nr_shares; j++) {
-			const struct plan_share *share = &planned->shares[j];
-
-			if (share->pool->page == PLAN_PAGE_HUGETLB &&
-			    share->pool->page_bytes == page_bytes)
-				wanted_bytes += share->early_bytes + share->deferred_bytes;
-		}
-		if (node)
-			nr_missing += bytes_left(wanted_bytes / page_bytes,
-			                         node->hugepages[size].nr_pages);
-	}
-	return nr_missing;
-}
-
-/* Source of the numbers: measured on Linux 6.18, 47 to 100 ms a page of 1 GiB. */
-static int notice_gigantic(struct draft *draft)
-{
-	for (size_t i = 0; i < draft->machine->nr_page_sizes; i++) {
-		uint64_t page_bytes = draft->machine->page_sizes[i];
-		uint64_t nr_pages;
-		char size[SIZE_TEXT_MAX];
-		int r;
-
-		if (page_bytes < GIGANTIC_BYTES)
-			continue;
-		nr_pages = missing_pages(draft, i);
-		if (nr_pages == 0)
-			continue;
-		r = notice(draft->plan,
-		           "huge pages of %s to be added at run time: %" PRIu64
-		           "; that takes 50 to "
-		           "100 ms per GiB, and is refused once memory is fragmented; better at "
-		           "boot: hugepagesz=%" PRIu64 "G hugepages=%" PRIu64,
-		           size_text(page_bytes, size), nr_pages, page_bytes / GIB, nr_pages);
-		if (r < 0)
-			return r;
-	}
-	return 0;
 }
 
 int draft_notice(struct draft *draft)
@@ -364,12 +312,12 @@ int draft_notice(struct draft *draft)
 	int r = 0;
 
 	for (size_t i = 0; i < draft->config->nr_notes && r == 0; i++)
-		r = notice(draft->plan, "%s", draft->config->notes[i].text);
+		r = draft_say(draft->plan, "%s", draft->config->notes[i].text);
 	for (size_t i = 0; i < draft->plan->nr_pools && r == 0; i++)
 		r = notice_pool(draft, i);
 	if (r == 0)
 		r = notice_lazy_nodes(draft);
 	if (r == 0)
-		r = notice_gigantic(draft);
+		r = draft_notice_pages(draft);
 	return r;
 }

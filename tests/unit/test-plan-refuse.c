@@ -479,8 +479,30 @@ START_TEST(test_pages_of_1g_to_be_added_at_run_time_are_told_with_the_boot_param
 	world_plan(&world);
 	ck_assert(world_is_warned(&world, "huge pages of 1 GiB to be added at run time: 6;"));
 	ck_assert(world_is_warned(&world, "hugepagesz=1G hugepages=6"));
-	ck_assert_uint_eq(world.plan->nr_warnings, 2);
+	ck_assert_uint_eq(world.plan->nr_warnings, 3);
 	world.nodes[0].hugepages[1].nr_pages = 9;
+	world.nodes[1].hugepages[1].nr_pages = 9;
+	world_plan(&world);
+	ck_assert_uint_eq(world.plan->nr_warnings, 1);
+}
+END_TEST
+
+/* CASES 4: what a wrong boot parameter put elsewhere is left, and said. */
+START_TEST(test_pages_that_are_too_many_on_a_node_are_left_and_said)
+{
+	struct pool_config *pool;
+
+	world_add_node(&world, 0, 64 * GIB)->hugepages[1].nr_pages = 0;
+	world_add_node(&world, 1, 64 * GIB)->hugepages[1].nr_pages = 1;
+	world_add_node(&world, 2, 64 * GIB)->hugepages[1].nr_pages = 3;
+	pool = world_add_pool(&world, "a", POOL_HUGETLB, "1G");
+	world_set_page(pool, POOL_PAGE_SIZE, GIB);
+	world_plan(&world);
+	ck_assert(world_is_warned(&world, "huge pages of 1 GiB to be added at run time: 1;"));
+	ck_assert(world_is_warned(&world, "node 2: 2 huge pages of 1 GiB more than the pools want "
+	                                  "there; they are left as they are"));
+	ck_assert_uint_eq(world.plan->nr_warnings, 2);
+	pool->may_shrink = true;
 	world_plan(&world);
 	ck_assert_uint_eq(world.plan->nr_warnings, 1);
 }
@@ -498,6 +520,7 @@ int main(void)
 		cases,
 		test_pages_of_1g_on_a_64k_kernel_are_refused_and_the_sizes_there_are_are_listed);
 	tcase_add_test(cases, test_huge_pages_on_a_kernel_without_any_are_refused);
+	tcase_add_test(cases, test_pages_that_are_too_many_on_a_node_are_left_and_said);
 	tcase_add_test(cases, test_thp_without_a_mount_or_the_knob_is_refused);
 	tcase_add_test(cases, test_a_hugetlb_pool_of_small_pages_is_refused);
 	tcase_add_test(cases, test_a_node_that_mems_allowed_lacks_is_refused_as_outside_cpuset);
