@@ -26,11 +26,6 @@ static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 	(void) manager_reload(signal->data, NULL);
 }
 
-static void kernel_closep(struct kernel **kernel)
-{
-	*kernel = kernel_close(*kernel);
-}
-
 static void loop_destroyp(struct ev_loop **loop)
 {
 	if (*loop)

@@ -12,11 +12,6 @@
 
 enum { PLAN_FAILED = 1, PLAN_REFUSED = 2 };
 
-static void kernel_closep(struct kernel **kernel)
-{
-	*kernel = kernel_close(*kernel);
-}
-
 static int complain(const char *what, int error)
 {
 	(void) fprintf(stderr, "nodeinitd: %s: %s\n", what, strerror(-error));

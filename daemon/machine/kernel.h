@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/scoped.h"
+
 /* Attribute files are one page; cpulist of a large machine and memory.stat are a few. */
 #define KERNEL_TEXT_MAX (64 * 1024)
 
@@ -54,6 +56,7 @@ int kernel_open(const char *root, struct kernel **ret);
 
 /* NULL is fine. Return: NULL. */
 struct kernel *kernel_close(struct kernel *kernel);
+DEFINE_SCOPED(struct kernel *, kernel_close)
 
 /* As the operations; @format makes the path. -ENAMETOOLONG where it exceeds PATH_MAX. */
 int kernel_read_text(struct kernel *kernel, char *buffer, size_t buffer_bytes, const char *format,
