@@ -126,13 +126,18 @@ awk "$form" meson.build meson_options.txt "$@" $(sources .sh .in .xml .build .se
 # A test waits for an event, with a limit. Polling nothing is a sleep too.
 # shellcheck disable=SC2016
 sleeps='
-FILENAME ~ /^tests\// && !/^[ \t]*(\/?\*|\/\/)/ &&
+FILENAME ~ /^tests\/.*\.[ch]$/ && !/^[ \t]*(\/?\*|\/\/)/ &&
 /(^|[^a-z_])((u|nano|clock_nano)?sleep[ ]*\(|poll\((NULL|0), *0,)/ {
+	print FILENAME ":" FNR ": a test must not sleep"
+	found = 1
+}
+FILENAME ~ /^tests\/.*\.sh$/ && /^[^#]*(^|[\t ;&|(])sleep [0-9.$]/ {
 	print FILENAME ":" FNR ": a test must not sleep"
 	found = 1
 }
 END { exit found }
 '
-awk "$sleeps" "$@" || bad=1
+# shellcheck disable=SC2046
+awk "$sleeps" "$@" $(sources .sh) || bad=1
 
 exit $bad

@@ -36,15 +36,8 @@ bus_state() { [ "$(busctl get-property org.nodeinit1 /org/nodeinit1 org.nodeinit
 pool_state() { # name, state
 	[ "$(busctl get-property org.nodeinit1 "/org/nodeinit1/pool/$1" org.nodeinit1.Pool State)" = "s \"$2\"" ]
 }
-# command...: until it succeeds, for at most 20 s
-eventually() {
-	local i
-	for ((i = 0; i < 200; i++)); do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	return 1
-}
+# unit, pattern: a line of its journal after $cursor, waited for at most 20 s
+said() { timeout 20 grep -qm 1 -e "$2" <(exec journalctl -f -o cat --after-cursor="$cursor" -u "$1"); }
 consumer() { # name, what it requires, Wants instead of Requires
 	cat >"/etc/systemd/system/$1.service" <<-END
 		[Unit]
@@ -109,11 +102,13 @@ ok "and resume" meminitctl resume
 
 # Killed.
 since=$(systemctl show -P ActiveEnterTimestampMonotonic patient)
+cursor=$(journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p')
 systemctl kill --signal=KILL nodeinitd
-ok "a killed daemon is started again" eventually property nodeinitd NRestarts 1
-ok "and fills its pools again" eventually bus_state ready
+ok "a killed daemon fills its pools again" said nodeinitd '^ready'
+ok "since it was started again" property nodeinitd NRestarts 1
+ok "and says so on the bus" bus_state ready
 ok "a consumer that only wants it has not noticed" property patient ActiveEnterTimestampMonotonic "$since"
-ok "one that requires it is started again, after the memory" eventually active guests
+ok "one that requires it is started again, after the memory" said guests '^Finished'
 ok "stopping it by hand stops them" systemctl stop nodeinitd
 ok "with it" not active guests
 
