@@ -121,7 +121,7 @@ for call in 'sleep(1)' 'usleep(10)' 'nanosleep(&t, NULL)' 'clock_nanosleep(0, 0,
 	refused "a test must not call $call" tests/unit/violation.c "$spdx
 int f(void) { return $call; }"
 done
-nap=sleep # not in one word with its time: this script is looked at, too
+nap='sleep' # not in one word with its time: this script is looked at, too
 refused "a script of tests must not sleep either" tests/violation.sh "# SPDX-License-Identifier: LGPL-2.1-or-later
 until true; do $nap 0.1; done"
 
