@@ -373,6 +373,18 @@ uint64_t model_left_bytes(uint64_t total_bytes, uint64_t done_bytes, uint64_t sh
 	return left_bytes > short_bytes ? left_bytes - short_bytes : 0;
 }
 
+bool model_has_refused(const struct model *model)
+{
+	size_t i;
+
+	if (strcmp(model->host.state, "failed") != 0)
+		return false;
+	for (i = 0; i < model->nr_pools; i++)
+		if (model->pools[i].is_required && model_is_failed(model->pools[i].state))
+			return false;
+	return true;
+}
+
 bool model_is_reached(const char *state)
 {
 	return strcmp(state, "ready") == 0 || strcmp(state, "degraded") == 0 ||

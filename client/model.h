@@ -116,6 +116,12 @@ struct pool *model_pool(const struct model *model, const char *name);
 /* What is still to be done: neither done nor known to be missing. */
 uint64_t model_left_bytes(uint64_t total_bytes, uint64_t done_bytes, uint64_t short_bytes);
 
+/*
+ * The host has failed though no required pool has: a declared pool was refused for its file, and is
+ * not among the objects.
+ */
+bool model_has_refused(const struct model *model);
+
 /* ready, degraded or idle; failed or cancelled; either. */
 bool model_is_reached(const char *state);
 bool model_is_failed(const char *state);

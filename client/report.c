@@ -30,6 +30,24 @@ static bool is_refusal(const sd_bus_error *bus_error, int error)
 	       error == -EACCES || error == -EPERM;
 }
 
+/* What the daemon said, which may be a line for each of several files. */
+static void print_said(const char *object_text, const char *message)
+{
+	scoped(freep) char *copy = strdup(message);
+	char *line, *rest;
+
+	for (line = copy ? strtok_r(copy, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		scoped(freep) char *said = text_escape(line);
+
+		/* The daemon's sentences mostly begin with the object already. */
+		if (said && strncmp(said, object_text, strlen(object_text)) == 0)
+			fprintf(stderr, "meminitctl: %s\n", said);
+		else
+			fprintf(stderr, "meminitctl: %s: %s\n", object_text, said ? said : "?");
+	}
+}
+
 int report_call(const struct client *client, const char *object, int error,
                 const sd_bus_error *bus_error)
 {
@@ -67,11 +85,7 @@ int report_call(const struct client *client, const char *object, int error,
 		        object_text);
 		return CLIENT_FAILED;
 	}
-	/* The daemon's sentences mostly begin with the object already. */
-	if (strncmp(said, object_text, strlen(object_text)) == 0)
-		fprintf(stderr, "meminitctl: %s\n", said);
-	else
-		fprintf(stderr, "meminitctl: %s: %s\n", object_text, said);
+	print_said(object_text, bus_error->message ? bus_error->message : strerror(-error));
 	if (sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_POOL) ||
 	    sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_NODE))
 		return CLIENT_NO_SUCH_OBJECT;

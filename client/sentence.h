@@ -22,5 +22,9 @@ char *sentence_progress(const struct model *model, char *const *names);
  */
 char *sentence_missing(const struct pool *pool);
 
+/* For model_has_refused(). Static. */
+#define SENTENCE_REFUSED \
+	"a declared pool is refused for its file; systemctl status nodeinitd says which and why"
+
 /* Why shares of @pool are short, each reason once, with its nodes: "fragmented on 0,2-3". */
 char *sentence_reasons(const struct pool *pool);

@@ -125,6 +125,8 @@ static int print_host(const struct client *client, const struct model *model)
 	print_started(host->started_realtime_usec);
 	print_moment("   Early", host, host->early_monotonic_usec);
 	print_moment("   Ready", host, host->ready_monotonic_usec);
+	if (model_has_refused(model))
+		puts(" Refused: " SENTENCE_REFUSED);
 	print_missing(model);
 	if (model->nr_nodes) {
 		putchar('\n');

@@ -86,6 +86,8 @@ static int fail(struct waiter *waiter, const struct model *model)
 		scoped(freep) char *progress = sentence_progress(model, waiter->names);
 
 		fprintf(stderr, "meminitctl: nodeinitd: %s\n", progress ? progress : "failed");
+		if (model_has_refused(model))
+			fputs("meminitctl: " SENTENCE_REFUSED "\n", stderr);
 		for (i = 0; i < model->nr_pools; i++)
 			if (model->pools[i].is_required)
 				say_missing(&model->pools[i]);

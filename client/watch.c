@@ -167,6 +167,8 @@ static int conclude(const struct viewer *viewer, const struct model *model)
 
 	if (!viewer->bars.nr_lines && !viewer->client->is_quiet)
 		fprintf(stderr, "%s\n", progress ? progress : "?");
+	if (model_has_refused(model))
+		fputs(SENTENCE_REFUSED "\n", stderr);
 	for (i = 0; i < model->nr_pools; i++) {
 		const struct pool *pool = &model->pools[i];
 		scoped(freep) char *missing = NULL;

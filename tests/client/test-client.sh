@@ -105,6 +105,13 @@ test_status_of_one_node_or_pool_has_its_own_exit_status() {
 	run status nix; is 4; err "no node or pool 'nix'"
 }
 test_quiet_status_prints_nothing() { two_nodes; run -q; is 3; no out nodeinitd; quiet; }
+test_a_host_that_failed_for_a_file_says_so() {
+	two_nodes; all_ready; tell host State=failed Ready=0
+	run; is 1; out "a declared pool is refused for its file"
+	run wait; is 1; err "a declared pool is refused for its file"
+	run watch; is 1; err "a declared pool is refused for its file"
+	fail_node_1; run; is 1; no out "refused for its file"
+}
 test_what_is_missing_is_not_rounded_away() {
 	two_nodes; tell pool guests BytesDone=$((8 * GIB - 4096)); run pools; is 0; out "7.9 GiB"
 	tell pool guests BytesDone=$((GIB - 1)); run pools; is 0; out "1023.9 MiB"
@@ -288,6 +295,8 @@ test_reload_pause_and_resume_are_one_silent_call_each() {
 test_reload_of_a_refused_file_is_1_with_the_sentence_of_the_daemon() {
 	tell refuse Reload org.nodeinit1.Error.ConfigInvalid guests.pool:3: 'Size=12' has no unit
 	run reload; is 1; err "guests.pool:3: Size=12 has no unit"
+	tell refuse Reload org.nodeinit1.Error.ConfigInvalid 'a.pool:3: no unit\x0ab.pool:1: no section'
+	run reload; is 1; err "meminitctl: reload: b.pool:1: no section"; [ "$(wc -l <"$work/err")" = 2 ]
 }
 test_a_refusal_says_that_root_is_needed() {
 	tell refuse Pause org.freedesktop.DBus.Error.AccessDenied no; run pause; is 1; err "root is needed"

@@ -19,7 +19,7 @@
  *     spoof                         tell everybody from another connection that the host is ready
  *     retype                        show State as a number
  *
- * Values may hold \xNN. "many N" makes nodes 0 to N-1 with a pool "guests" on all of them.
+ * Values and TEXT may hold \xNN. "many N" makes nodes 0 to N-1 with a pool "guests" on all of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -145,6 +145,7 @@ static bool obey_bus_line(const char *verb, char *key, char *rest)
 	if (strcmp(verb, "refuse") == 0) {
 		if (sscanf(rest, "%127s %511[^\n]", rule_of(key)->error, rule_of(key)->text) < 1)
 			exit(1);
+		fake_unescape(rule_of(key)->text);
 	} else if (strcmp(verb, "mute") == 0) {
 		rule_of(key)->is_mute = true;
 	} else if (strcmp(verb, "obey") == 0) {

@@ -176,15 +176,10 @@ static const sd_bus_vtable pool_vtable[] = {
 	SD_BUS_VTABLE_END,
 };
 
-static void set(struct object *object, const char *name, const char *text)
+void fake_unescape(char *text)
 {
-	struct value *value = value_of(object, name);
-	char *to;
+	char *to = text;
 
-	free(value->text);
-	value->text = to = calloc(1, strlen(text) + 1);
-	if (!to)
-		exit(1);
 	while (*text) {
 		unsigned byte;
 
@@ -195,6 +190,18 @@ static void set(struct object *object, const char *name, const char *text)
 			*to++ = *text++;
 		}
 	}
+	*to = '\0';
+}
+
+static void set(struct object *object, const char *name, const char *text)
+{
+	struct value *value = value_of(object, name);
+
+	free(value->text);
+	value->text = strdup(text);
+	if (!value->text)
+		exit(1);
+	fake_unescape(value->text);
 	value->number = strtoull(value->text, NULL, 0);
 }
 

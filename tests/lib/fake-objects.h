@@ -17,6 +17,9 @@ extern sd_bus *bus; /* fake-daemon.c's, the one connection */
 /* End the program when @r is an error of @what. */
 void fake_check(int r, const char *what);
 
+/* Put the byte in the place of each \xNN. */
+void fake_unescape(char *text);
+
 /* Make the manager's object, idle. */
 void fake_host(void);
 
