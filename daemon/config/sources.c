@@ -25,7 +25,6 @@ int sources_add_file(struct sources *sources, const char *path, struct notes *no
 		return r;
 	if (r > 0)
 		sources->nr++;
-	sources->is_masked |= r == 0;
 	return 0;
 }
 

@@ -13,15 +13,14 @@
 struct sources {
 	struct conf_file *files;
 	size_t nr;
-	bool is_masked; /* a file that was added is empty, or leads to /dev/null */
 };
 
 /* Free what it has; it is empty afterwards, as one that is all zero. */
 void sources_clear(struct sources *sources);
 
 /*
- * Add @path, which is there. One that cannot be used is noted and left out. Return: 0;
- * -ENOMEM.
+ * Add @path, which is there. One that masks is left out, one that cannot be used is noted and left
+ * out. Return: 0; -ENOMEM.
  */
 int sources_add_file(struct sources *sources, const char *path, struct notes *notes);
 
