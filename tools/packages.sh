@@ -36,15 +36,18 @@ install_packages() {
 			die "packages are missing and there is no sudo. As root: apt-get install ${missing[*]}"
 		as_root=(sudo --)
 	fi
-	echo "Installing ${#missing[@]} packages: ${missing[*]}"
-	log=$(mktemp)
-	# env: sudo drops variables
-	if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q update >"$log" 2>&1 </dev/null ||
-		! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 \
-			install --no-install-recommends "${missing[@]}" >>"$log" 2>&1 </dev/null; then
-		tail -n 15 "$log" >&2
-		rm -f "$log"
-		die "cannot install ${missing[*]} (apt-get's last words are above)"
+	echo "Installing packages that are missing: ${missing[*]}"
+	# env: sudo drops variables. Kept in a variable, so that Ctrl-C leaves no file.
+	if ! log=$({
+		"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+			"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qy \
+				-o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
+	} 2>&1 </dev/null); then
+		tail -n 15 <<<"$log" >&2
+		if [ ${#as_root[@]} -gt 0 ]; then
+			die "that did not work; the last words of sudo or apt-get are above." \
+				"As root: apt-get install ${missing[*]}"
+		fi
+		die "cannot install them; apt-get's last words are above"
 	fi
-	rm -f "$log"
 }
