@@ -8,7 +8,7 @@
 #pragma once
 
 #ifndef NODEINIT_BUS_NAME
-#define NODEINIT_BUS_NAME "org.nodeinit1" /* meson -Dbus-name= changes it, for test installations */
+#define NODEINIT_BUS_NAME "org.nodeinit1" /* -Dbus-name= of meson is another, for tests */
 #endif
 
 #define NODEINIT_PATH        "/org/nodeinit1"

@@ -25,19 +25,19 @@
 	}
 
 /* Hand the object on; the variable is NULL afterwards. */
-#define take(pointer)                                 \
-	({                                            \
+#define take(pointer)                                   \
+	({                                              \
 		__typeof__(pointer) given_ = (pointer); \
-		(pointer) = NULL;                     \
-		given_;                               \
+		(pointer) = NULL;                       \
+		given_;                                 \
 	})
 
 /* Hand the descriptor on; the variable is -1 afterwards. */
-#define take_fd(fd)               \
-	({                        \
+#define take_fd(fd)                \
+	({                         \
 		int given_ = (fd); \
-		(fd) = -1;        \
-		given_;           \
+		(fd) = -1;         \
+		given_;            \
 	})
 
 #define ELEMENTS(array) (sizeof(array) / sizeof((array)[0]))

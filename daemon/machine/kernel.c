@@ -34,19 +34,22 @@ static int tree_open(struct kernel *kernel, const char *path, int flags)
 {
 	const struct kernel_tree *tree = (const struct kernel_tree *) kernel;
 	struct open_how how = {
-		.flags = (uint64_t) (flags | O_CLOEXEC | O_NOCTTY),
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	int fd = -1;
 
+	flags |= O_CLOEXEC | O_NOCTTY;
 	if (!kernel->is_live) {
+		/* A FIFO that somebody put into the tree is empty, and nobody waits for a writer. */
+		flags |= O_NONBLOCK;
+		how.flags = (uint64_t) flags;
 		fd = (int) syscall(SYS_openat2, tree->root_fd, below_root(path), &how, sizeof(how));
 		/* Before Linux 5.6, or filtered: then as for this machine. */
 		if (fd < 0 && errno != ENOSYS && errno != EPERM)
 			return -errno;
 	}
 	if (fd < 0)
-		fd = openat(tree->root_fd, below_root(path), flags | O_CLOEXEC | O_NOCTTY);
+		fd = openat(tree->root_fd, below_root(path), flags);
 	return fd < 0 ? -errno : fd;
 }
 

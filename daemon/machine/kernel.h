@@ -64,8 +64,8 @@ int kernel_read_text(struct kernel *kernel, char *buffer, size_t buffer_bytes, c
 
 /* Read one decimal number. Return: 0 and *ret; -EINVAL it is none; as kernel_read_text(). */
 int kernel_read_u64(struct kernel *kernel, uint64_t *ret, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));
 
 /* Write one decimal number and a newline. Return: 0; -ENAMETOOLONG; as kernel_ops.write. */
 int kernel_write_u64(struct kernel *kernel, uint64_t value, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));

@@ -33,8 +33,8 @@ struct machine_node {
 	struct idset cpus;        /* the node's online CPUs */
 	struct idset usable_cpus; /* those that this process may run on */
 	/*
-	 * Where the node's worker runs when usable_cpus is empty: the nearest node with usable CPUs,
-	 * by distance, then by id. -1 when the node needs no help, or none can give it.
+	 * Where the node's worker runs when usable_cpus is empty: the nearest node with usable
+	 * CPUs, by distance, then by id. -1 when the node needs no help, or none can give it.
 	 */
 	int helper_node_id;
 
@@ -50,27 +50,28 @@ struct machine_node {
 	uint64_t memory_bytes;
 	uint64_t mem_total_bytes; /* MemTotal of the node's meminfo, initialised so far */
 	uint64_t available_bytes; /* free, and page cache and slab that can be given back */
-	/* Last block end - first block start, holes included; memory_bytes where there are no blocks. */
+	/* Last block end - first block start, holes included; memory_bytes without blocks. */
 	uint64_t spanned_bytes;
 	uint64_t nr_blocks;        /* memory blocks linked from the node */
 	uint64_t nr_online_blocks; /* of these, online */
 
-	struct machine_hugepages hugepages[MACHINE_PAGE_SIZES_MAX]; /* in order of machine.page_sizes */
+	/* In the order of machine.page_sizes. */
+	struct machine_hugepages hugepages[MACHINE_PAGE_SIZES_MAX];
 };
 
 /* Whether shared memory of this process can have transparent huge pages. */
 enum machine_thp {
-	MACHINE_THP_NONE,   /* no THP in this kernel, or neither a mount nor the knob allows it */
-	MACHINE_THP_MEMFD,  /* shmem_enabled is advise, within_size, always or force: a memfd will do */
-	MACHINE_THP_MOUNT,  /* we may mount a tmpfs of our own with huge=always */
+	MACHINE_THP_NONE,  /* no THP in this kernel, or neither a mount nor the knob allows it */
+	MACHINE_THP_MEMFD, /* shmem_enabled is neither never nor deny: a memfd will do */
+	MACHINE_THP_MOUNT, /* we may mount a tmpfs of our own with huge=always */
 };
 
 struct machine {
-	uint64_t page_bytes;  /* base page */
-	uint64_t block_bytes; /* memory block; 0 where the kernel shows none */
-	uint64_t section_bytes; /* what the early budget is rounded up to: block_bytes, or 128 MiB */
+	uint64_t page_bytes;    /* base page */
+	uint64_t block_bytes;   /* memory block; 0 where the kernel shows none */
+	uint64_t section_bytes; /* the early budget is rounded up to it: block_bytes, or 128 MiB */
 	uint64_t huge_page_bytes; /* the default huge page size (Hugepagesize); 0: none */
-	uint64_t thp_bytes; /* hpage_pmd_size; 0: none */
+	uint64_t thp_bytes;       /* hpage_pmd_size; 0: none */
 	enum machine_thp thp;
 
 	uint64_t page_sizes[MACHINE_PAGE_SIZES_MAX]; /* huge page sizes, ascending */
@@ -80,16 +81,17 @@ struct machine {
 	size_t nr_nodes;
 
 	struct idset online_cpus;
-	struct idset allowed_cpus; /* Cpus_allowed_list of this process */
+	struct idset allowed_cpus;  /* Cpus_allowed_list of this process */
 	struct idset allowed_nodes; /* Mems_allowed_list of this process */
 
-	bool has_swap; /* any swap area is on */
+	bool has_swap;           /* any swap area is on */
 	bool may_grow_hugepages; /* nr_hugepages of the nodes can be written */
 
 	/*
-	 * The tightest memory limit above this process, for memory that is charged to a cgroup (base
-	 * and transparent huge pages; hugetlb pages are not). room_bytes: limit - what is charged
-	 * and cannot be given back. UINT64_MAX: no limit. path names the level, "" without one.
+	 * The tightest memory limit above this process, for memory that is charged to a cgroup
+	 * (base and transparent huge pages; hugetlb pages are not). room_bytes: limit - what is
+	 * charged and cannot be given back. UINT64_MAX: no limit. path names the level, "" without
+	 * one.
 	 */
 	uint64_t cgroup_limit_bytes;
 	uint64_t cgroup_room_bytes;

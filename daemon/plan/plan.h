@@ -46,22 +46,22 @@ struct plan_share {
 	uint64_t early_bytes;
 	uint64_t deferred_bytes;
 	uint64_t refused_bytes;
-	uint64_t minimum_bytes; /* done below this: failed */
+	uint64_t minimum_bytes;    /* done below this: failed */
 	enum plan_refusal refusal; /* of refused_bytes */
 };
 
 struct plan_node {
 	unsigned node_id;
-	bool exists; /* false: only named by a pool; then every amount is 0 and its shares are refused */
-	struct idset cpus;        /* the worker's, helper's included */
-	int helper_node_id;       /* -1: runs on its own CPUs */
-	uint64_t memory_bytes;    /* machine_node.memory_bytes */
+	bool exists;           /* false: only named by a pool; then all of its shares are refused */
+	struct idset cpus;     /* the worker's, helper's included */
+	int helper_node_id;    /* -1: runs on its own CPUs */
+	uint64_t memory_bytes; /* machine_node.memory_bytes */
 	uint64_t mem_total_bytes; /* machine_node.mem_total_bytes */
 	uint64_t spanned_bytes;
 	/*
-	 * Once per node. What shares have early on request (Early=all, Early=BYTES) is taken from it
-	 * first; those with Early=auto divide what is left in proportion to what they were granted,
-	 * each part rounded up to its unit.
+	 * Once per node. What shares have early on request (Early=all, Early=BYTES) is taken from
+	 * it first; those with Early=auto divide what is left in proportion to what they were
+	 * granted, each part rounded up to its unit.
 	 */
 	uint64_t early_budget_bytes;
 
