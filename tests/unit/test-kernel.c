@@ -110,6 +110,19 @@ START_TEST(test_a_file_that_does_not_fit_is_too_big)
 }
 END_TEST
 
+START_TEST(test_a_fifo_in_a_recorded_tree_is_not_waited_for)
+{
+	char full[PATH_MAX], text[16];
+
+	put("/proc/meminfo", "");
+	(void) snprintf(full, sizeof(full), "%s/proc/fifo", root);
+	ck_assert_int_eq(mkfifo(full, 0644), 0);
+	ck_assert_int_eq(kernel_read_text(kernel, text, sizeof(text), "/proc/fifo"), 0);
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(kernel->ops->write(kernel, "/proc/fifo", "1"), -ENXIO);
+}
+END_TEST
+
 START_TEST(test_what_is_not_there_is_told_by_errno)
 {
 	struct kernel *other = NULL;
@@ -352,6 +365,7 @@ int main(void)
 	tcase_add_test(tcase, test_a_file_is_read_whole_and_terminated);
 	tcase_add_test(tcase, test_a_file_of_many_pages_is_read_whole);
 	tcase_add_test(tcase, test_a_file_that_does_not_fit_is_too_big);
+	tcase_add_test(tcase, test_a_fifo_in_a_recorded_tree_is_not_waited_for);
 	tcase_add_test(tcase, test_what_is_not_there_is_told_by_errno);
 	tcase_add_test(tcase, test_numbers_are_read_strictly);
 	tcase_add_test(tcase, test_a_write_replaces_a_recorded_file);
