@@ -190,7 +190,11 @@ static void declare_share(struct draft *draft, const struct pool_config *config,
 {
 	struct draft_share *draft_share = &draft->shares[draft->nr_shares++];
 	struct plan_share *share = &draft_share->share;
-	/* Pages that do not exist have no size; their shares are refused, but counted. */
+	/*
+	 * Pages that do not exist have no size; their shares are refused, but counted: to the base
+	 * page, for a share smaller than such a page must not come to nothing and be complete.
+	 */
+	bool has_pages = draft_has_pages(draft->machine, pool);
 	uint64_t page_bytes = pool->page_bytes ? pool->page_bytes : draft->machine->page_bytes;
 	uint64_t asked_bytes = amount_bytes(size, planned->memory_bytes, page_bytes);
 	struct amount minimum;
@@ -200,7 +204,8 @@ static void declare_share(struct draft *draft, const struct pool_config *config,
 	draft_share->node = planned->exists ? machine_node(draft->machine, planned->node_id) : NULL;
 	share->pool = pool;
 	share->node_id = planned->node_id;
-	share->unit_bytes = share_unit_bytes(config, page_bytes, asked_bytes);
+	share->unit_bytes = has_pages ? share_unit_bytes(config, page_bytes, asked_bytes)
+	                              : draft->machine->page_bytes;
 	share->declared_bytes = bytes_round_down(asked_bytes, share->unit_bytes);
 	share->minimum_bytes = share->declared_bytes;
 	if (node_amount_get(&config->minimum, planned->node_id, &minimum))

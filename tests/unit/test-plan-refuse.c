@@ -98,6 +98,22 @@ START_TEST(test_huge_pages_on_a_kernel_without_any_are_refused)
 }
 END_TEST
 
+START_TEST(test_a_share_smaller_than_a_page_that_does_not_exist_is_refused_and_not_complete)
+{
+	struct pool_config *pool;
+
+	world_add_node(&world, 0, 64 * GIB);
+	pool = world_add_pool(&world, "a", POOL_REGION, "8M");
+	world_set_page(pool, POOL_PAGE_SIZE, 16 * GIB);
+	pool->region_bytes = 16 * GIB;
+	world_set_page(world_add_pool(&world, "b", POOL_HUGETLB, "1G"), POOL_PAGE_SIZE, 16 * GIB);
+	world_plan(&world);
+	world_expect(&world, 0, "a", 0, 8 * MIB, PLAN_UNSUPPORTED_SIZE);
+	world_expect(&world, 0, "b", 0, GIB, PLAN_UNSUPPORTED_SIZE);
+	ck_assert_int_eq(plan_exit_code(world.plan), 1);
+}
+END_TEST
+
 START_TEST(test_thp_without_a_mount_or_the_knob_is_refused)
 {
 	world.machine.thp = MACHINE_THP_NONE;
@@ -521,6 +537,8 @@ int main(void)
 		test_pages_of_1g_on_a_64k_kernel_are_refused_and_the_sizes_there_are_are_listed);
 	tcase_add_test(cases, test_huge_pages_on_a_kernel_without_any_are_refused);
 	tcase_add_test(cases, test_pages_that_are_too_many_on_a_node_are_left_and_said);
+	tcase_add_test(cases,
+	               test_a_share_smaller_than_a_page_that_does_not_exist_is_refused_and_not_complete);
 	tcase_add_test(cases, test_thp_without_a_mount_or_the_knob_is_refused);
 	tcase_add_test(cases, test_a_hugetlb_pool_of_small_pages_is_refused);
 	tcase_add_test(cases, test_a_node_that_mems_allowed_lacks_is_refused_as_outside_cpuset);
