@@ -208,6 +208,7 @@ static int load_pools(struct load *load)
 		return -ENOMEM;
 	notes_begin(&load->notes, NULL, "pools.d");
 	r = search_names(&load->places, "pools.d", &load->notes, &found);
+	config->is_pools_unread = found.is_incomplete;
 	if (!r)
 		r = load_found(load, &found);
 	if (r < 0)

@@ -28,7 +28,7 @@
 #include "../base/size.h"
 
 #define CONFIG_POOLS_MAX      256
-#define CONFIG_OVERRIDES_MAX  1024 /* Key@node of one key: one per possible node */
+#define CONFIG_NODE_IDS_MAX   1024 /* no Linux has more nodes: CONFIG_NODES_SHIFT is at most 10 */
 #define CONFIG_FILE_BYTES_MAX (1024 * 1024)
 #define CONFIG_LINE_BYTES_MAX 4096
 
@@ -130,6 +130,7 @@ struct config {
 	struct config_note *notes;
 	size_t nr_notes;          /* bounded; the last one says how many more there were */
 	bool is_anything_refused; /* any note is CONFIG_REFUSED */
+	bool is_pools_unread;     /* a pools.d could not be read: what it declares is not known */
 	char **refused_pools;     /* names, ascending; complete even where notes were left out */
 	size_t nr_refused_pools;
 };

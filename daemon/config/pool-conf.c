@@ -76,6 +76,8 @@ static int read_nodes(const char *value, struct pool_config *pool)
 		pool->nodes = POOL_NODES_CPU;
 	else {
 		r = idset_parse(value, &pool->node_list);
+		if (!r && idset_next(&pool->node_list, CONFIG_NODE_IDS_MAX) >= 0)
+			r = -ERANGE;
 		if (!r)
 			pool->nodes = POOL_NODES_LIST;
 	}

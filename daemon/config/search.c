@@ -76,15 +76,18 @@ static bool is_hidden_or_backup(const char *name)
  * A directory that is not there is empty, and so is one whose parent cannot be searched, when that
  * is pools.d: it was noted when pools.d was read, and does not refuse each pool of other places.
  */
-static int note_unread(const char *directory, bool is_in_pools, int error, struct notes *notes)
+static int note_unread(struct found *found, const char *directory, bool is_in_pools, int error,
+                       struct notes *notes)
 {
 	struct stat status;
 
 	if (error == ENOMEM)
 		return -ENOMEM;
-	if (error != ENOENT && (!is_in_pools || !lstat(directory, &status)))
+	if (error != ENOENT && (!is_in_pools || !lstat(directory, &status))) {
+		found->is_incomplete = true;
 		notes_refuse(notes, (struct position){ .path = directory }, "cannot be read: %s",
 		             strerror(error));
+	}
 	return 0;
 }
 
@@ -95,21 +98,19 @@ static int add_directory(struct found *found, const char *directory, bool is_in_
 	size_t nr_names = 0;
 
 	if (!dir)
-		return note_unread(directory, is_in_pools, errno, notes);
+		return note_unread(found, directory, is_in_pools, errno, notes);
 	for (;;) {
 		const struct dirent *entry;
 		int r;
 
 		errno = 0;
 		entry = readdir(dir);
-		if (!entry && errno)
-			notes_refuse(notes, (struct position){ .path = directory },
-			             "cannot be read: %s", strerror(errno));
 		if (!entry)
-			return 0;
+			return errno ? note_unread(found, directory, is_in_pools, errno, notes) : 0;
 		if (is_hidden_or_backup(entry->d_name))
 			continue;
 		if (++nr_names > SEARCH_NAMES_MAX) {
+			found->is_incomplete = true;
 			notes_refuse(notes, (struct position){ .path = directory },
 			             "holds more than %d files; the others are not looked at",
 			             SEARCH_NAMES_MAX);

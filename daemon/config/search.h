@@ -35,6 +35,7 @@ struct found {
 		char *path; /* of the first place that has it */
 	} * files;
 	size_t nr;
+	bool is_incomplete; /* a directory could not be read, or not to its end, which is noted */
 };
 
 /* Free what it has; it is empty afterwards, as one that is all zero. */

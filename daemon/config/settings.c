@@ -203,13 +203,6 @@ static int set_of_node(struct settings *settings, size_t key, unsigned node_id, 
 	    settings->of_nodes[at].node_id == node_id)
 		return replace(&settings->of_nodes[at].setting, section, value, position);
 
-	if (find_node_setting(settings, key + 1, 0) - find_node_setting(settings, key, 0) >=
-	    CONFIG_OVERRIDES_MAX) {
-		notes_refuse(settings->notes, position,
-		             "more than %d nodes have a %s@N= of their own", CONFIG_OVERRIDES_MAX,
-		             settings->schema->keys[key].name);
-		return 0;
-	}
 	grown = reallocarray(settings->of_nodes, settings->nr_of_nodes + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
@@ -229,7 +222,7 @@ static int node_id_parse(const char *text, unsigned *ret)
 		return -EINVAL;
 	for (; *text; text++) {
 		node_id = node_id * 10 + (unsigned) (*text - '0');
-		if (node_id >= IDSET_MAX)
+		if (node_id >= CONFIG_NODE_IDS_MAX)
 			return -EINVAL;
 	}
 	*ret = node_id;
@@ -250,7 +243,8 @@ static int on_node_assignment(struct settings *settings, size_t key, const char 
 	if (node_id_parse(strchr(name, '@') + 1, &node_id) < 0) {
 		notes_refuse(settings->notes, position,
 		             "'%s=' names no node; accepted: %s@N= with one node id below %d",
-		             excerpt(name).text, settings->schema->keys[key].name, IDSET_MAX);
+		             excerpt(name).text, settings->schema->keys[key].name,
+		             CONFIG_NODE_IDS_MAX);
 		return 0;
 	}
 	return set_of_node(settings, key, node_id, section, value, position);

@@ -44,7 +44,7 @@ static void check_notes(const struct notes *notes)
 
 static void check_amount(const struct node_amount *amount)
 {
-	assert(amount->nr_overrides <= CONFIG_OVERRIDES_MAX);
+	assert(amount->nr_overrides <= CONFIG_NODE_IDS_MAX);
 	for (size_t i = 0; i < amount->nr_overrides; i++) {
 		struct amount found;
 

@@ -350,6 +350,22 @@ START_TEST(test_a_place_that_cannot_be_read_is_refused_and_the_others_go_on)
 }
 END_TEST
 
+START_TEST(test_pools_that_could_not_be_read_are_not_taken_for_pools_that_are_gone)
+{
+	scoped(freep) char *pools = strdup(tree_path("pools.d"));
+
+	tree_file("nodeinitd.conf", "");
+	ck_assert(!tree_load()->is_pools_unread);
+	tree_file("pools.d/a.pool", SIZED("1G"));
+	tree_file("pools.d/a.pool.d", "x");
+	ck_assert(!tree_load()->is_pools_unread);
+	ck_assert_int_eq(rename(pools, tree_path("kept")), 0);
+	tree_link("pools.d", "pools.d");
+	ck_assert(tree_load()->is_pools_unread);
+	ck_assert(tree_load()->is_anything_refused);
+}
+END_TEST
+
 START_TEST(test_a_file_above_the_limit_is_refused)
 {
 	scoped(freep) char *text = malloc(CONFIG_FILE_BYTES_MAX + 1);
@@ -475,6 +491,8 @@ int main(void)
 	tcase_add_test(files, test_a_file_without_the_right_to_read_is_refused);
 	tcase_add_test(files, test_a_broken_file_in_the_first_place_does_not_fall_through);
 	tcase_add_test(files, test_a_place_that_cannot_be_read_is_refused_and_the_others_go_on);
+	tcase_add_test(files,
+	               test_pools_that_could_not_be_read_are_not_taken_for_pools_that_are_gone);
 	tcase_add_test(files, test_a_file_above_the_limit_is_refused);
 	tcase_add_test(files, test_more_pools_than_the_limit_are_refused_by_name);
 	tcase_add_test(files, test_notes_are_bounded_and_refused_names_are_not_lost);
