@@ -537,8 +537,9 @@ int main(void)
 		test_pages_of_1g_on_a_64k_kernel_are_refused_and_the_sizes_there_are_are_listed);
 	tcase_add_test(cases, test_huge_pages_on_a_kernel_without_any_are_refused);
 	tcase_add_test(cases, test_pages_that_are_too_many_on_a_node_are_left_and_said);
-	tcase_add_test(cases,
-	               test_a_share_smaller_than_a_page_that_does_not_exist_is_refused_and_not_complete);
+	tcase_add_test(
+		cases,
+		test_a_share_smaller_than_a_page_that_does_not_exist_is_refused_and_not_complete);
 	tcase_add_test(cases, test_thp_without_a_mount_or_the_knob_is_refused);
 	tcase_add_test(cases, test_a_hugetlb_pool_of_small_pages_is_refused);
 	tcase_add_test(cases, test_a_node_that_mems_allowed_lacks_is_refused_as_outside_cpuset);
