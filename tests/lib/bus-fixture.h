@@ -21,7 +21,10 @@ struct bus_fixture {
 	pid_t pid;
 };
 
-/* For main(): leave the program as skipped where there is no dbus-daemon. */
+/*
+ * For main(), before the first test: leave the program as skipped where there is no dbus-daemon.
+ * Reads the shipped policy, so that a test may then become a user who cannot read it.
+ */
 void bus_fixture_require(void);
 
 /* Make the directory and start the bus; it accepts connections on return. */
