@@ -6,6 +6,7 @@ set -eu
 
 root=$(realpath "$1")
 policy=$(realpath "$2")
+name=$(basename "$policy" .conf) # the bus name that was built for
 if ! command -v dbus-daemon >/dev/null; then
 	echo "skipped: there is no dbus-daemon"
 	exit 77
@@ -22,7 +23,8 @@ cp -r "$root/dbus" "$work"
 # build DIRECTORY: its loop.c, everything else as it is
 build() {
 	# shellcheck disable=SC2046 # pkg-config answers with several words
-	${CC:-cc} -std=gnu11 -O0 -D_GNU_SOURCE -DTEST_BUS_POLICY="\"$policy\"" -I"$work/tests/lib" \
+	${CC:-cc} -std=gnu11 -O0 -D_GNU_SOURCE -DTEST_BUS_POLICY="\"$policy\"" \
+		-DNODEINIT_BUS_NAME="\"$name\"" -I"$work/tests/lib" \
 		-iquote "$work/daemon/bus" -o "$1/test" "$1/loop.c" "$work/daemon/base/clock.c" \
 		"$work/tests/bus/test-bus-loop.c" "$work/tests/lib/bus-fixture.c" \
 		"$work/tests/lib/suite.c" $(pkg-config --cflags --libs libsystemd check) -lev
