@@ -277,7 +277,14 @@ static int make_worker(struct managed_node *node, const struct plan_node *planne
 		.arg = setup->arg,
 	};
 
-	return node->worker ? 0 : worker_new(&worker_setup, &node->worker);
+	int r;
+
+	if (node->worker)
+		return 0;
+	r = worker_new(&worker_setup, &node->worker);
+	if (r == 0 && setup->is_paused)
+		worker_pause(node->worker);
+	return r;
 }
 
 /* All that the node has, also what is on its way out. The caller frees the array. */

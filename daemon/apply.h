@@ -16,6 +16,7 @@ struct apply_setup {
 	const struct daemon_config *config;
 	const struct kind_context *context; /* borrowed for as long as the inventory lives */
 	uint64_t backoff_usec;
+	bool is_paused; /* new workers begin paused */
 	worker_bell_fn bell;
 	void *arg;
 	/* Called before a pool leaves the inventory. */

@@ -129,6 +129,7 @@ int manager_apply(struct manager *manager, struct config *config)
 		.config = &config->daemon,
 		.context = &manager->context,
 		.backoff_usec = BACKOFF_USEC,
+		.is_paused = manager->is_paused,
 		.bell = ring,
 		.arg = manager,
 		.pool_leaves = pool_leaves,
@@ -136,9 +137,6 @@ int manager_apply(struct manager *manager, struct config *config)
 	r = apply_plan(&manager->inventory, &setup);
 	if (r < 0)
 		log_error("the plan could only be applied in part: %s", strerror(-r));
-	for (size_t i = 0; i < manager->inventory.nr_nodes && manager->is_paused; i++)
-		if (manager->inventory.nodes[i].worker)
-			worker_pause(manager->inventory.nodes[i].worker);
 
 	inventory_look(&manager->inventory, clock_monotonic_usec());
 	manager_arm(manager);
