@@ -5,10 +5,10 @@
 #
 #     tests/check-docs.sh SOURCE_ROOT
 set -eu
+# shellcheck source=tests/lib/outcome.sh
+. "$(dirname "$0")/lib/outcome.sh"
 cd "${1:?usage: check-docs.sh SOURCE_ROOT}"
 
-nr_passed=0
-nr_failed=0
 # Each word on standard input has to be in every FILE as PREFIX word SUFFIX. Fewer words than there
 # were when this was written are a failure, too: the source is then written another way than is read
 # here. The words come from a file and not by a pipe, in which the count of failures would be lost.
@@ -18,16 +18,13 @@ each_is_in() { # what, number of words, prefix, suffix, file...
 	while read -r word; do
 		nr_words=$((nr_words + 1))
 		for file; do
-			grep -qF -e "$prefix$word$suffix" "$file" || missing="$missing $word ($file)"
+			grep -qF -e "$prefix$word$suffix" "$file" || missing="$missing, but not $word in $file"
 		done
 	done
-	if [ "$nr_words" -ge "$least" ] && [ -z "$missing" ]; then
-		nr_passed=$((nr_passed + 1))
-		echo "ok - $what: all $nr_words are in $*"
-		return
-	fi
-	nr_failed=$((nr_failed + 1))
-	echo "not ok - $what: of $nr_words, not in it:$missing"
+	[ "$nr_words" -ge "$least" ] || missing="$missing, but $least were expected"
+	status=0
+	[ -z "$missing" ] || status=1
+	outcome "$what: all of $nr_words are in $*$missing" "$status"
 }
 words=$(mktemp)
 trap 'rm -f "$words"' EXIT INT TERM
@@ -67,5 +64,4 @@ each_is_in "states" 7 '*' '*' $man/nodeinitd.8.scd $man/org.nodeinit1.5.scd <"$w
 sed -n 's/^#define NODEINIT_ERROR_[A-Z_]* *NODEINIT_ERROR("\([A-Za-z]*\)")/\1/p' dbus/names.h >"$words"
 each_is_in "D-Bus errors" 7 org.nodeinit1.Error. '' $man/org.nodeinit1.5.scd <"$words"
 
-echo "$nr_passed passed, $nr_failed failed"
-exit "$((nr_failed > 0))"
+say_sum

@@ -22,18 +22,8 @@ trap 'rm -rf "$work"' EXIT INT TERM
 export SYSTEMD_UNIT_PATH="$work/units:" # the colon: and the system's own
 export SYSTEMD_LOG_LEVEL=warning SYSTEMD_COLORS=0 SYSTEMD_PAGER=cat
 
-nr_passed=0
-nr_failed=0
-outcome() { # sentence, status (0 good)
-	if [ "$2" -eq 0 ]; then
-		nr_passed=$((nr_passed + 1))
-		echo "ok - $1"
-	else
-		nr_failed=$((nr_failed + 1))
-		echo "not ok - $1"
-		cat "$work/log"
-	fi
-}
+# shellcheck source=tests/lib/outcome.sh
+. "$(dirname "$0")/lib/outcome.sh"
 
 # Nothing is installed while this runs, and verify asks for the programs to be there.
 mkdir "$work/units"
@@ -57,12 +47,12 @@ for unit in nodeinitd.service nodeinit-wait.service nodeinit-wait@.service nodei
 	nodeinit-ready.target nodeinit.slice; do
 	status=0
 	verify "$unit" || status=1
-	outcome "$unit verifies clean" "$status"
+	outcome "$unit verifies clean" "$status" "$work/log"
 done
 for consumer in guests.service database.service; do
 	status=0
 	verify "$consumer" nodeinitd.service multi-user.target || status=1
-	outcome "the documented consumer $consumer has no cycle" "$status"
+	outcome "the documented consumer $consumer has no cycle" "$status" "$work/log"
 done
 
 # Found out for the right reason: without it, nothing is left to complain about.
@@ -71,21 +61,20 @@ ln -s ../too-early.service "$work/units/sysinit.target.wants/"
 status=0
 ! verify too-early.service multi-user.target || status=1
 grep -q 'ordering cycle' "$work/log" || status=1
-outcome "a consumer before sysinit.target is found to be a cycle" "$status"
+outcome "a consumer before sysinit.target is found to be a cycle" "$status" "$work/log"
 rm -r "$work/units/sysinit.target.wants"
 sed -i '/^Before=sysinit/d' "$work/units/too-early.service"
 status=0
 verify too-early.service multi-user.target || status=1
-outcome "the same without Before=sysinit.target is none" "$status"
+outcome "the same without Before=sysinit.target is none" "$status" "$work/log"
 
 exposure() { # unit, limit
 	status=0
 	systemd-analyze security --offline=true --threshold="$2" "$work/units/$1" >"$work/log" 2>&1 || status=1
-	outcome "$1: exposure at most $(awk "BEGIN { print $2 / 10 }") ($(sed -n 's/.*exposure level for [^:]*: \([0-9.]*\).*/\1/p' "$work/log"))" "$status"
+	outcome "$1: exposure at most $(awk "BEGIN { print $2 / 10 }") ($(sed -n 's/.*exposure level for [^:]*: \([0-9.]*\).*/\1/p' "$work/log"))" "$status" "$work/log"
 }
 exposure nodeinitd.service 15
 exposure nodeinit-wait.service 10
 exposure nodeinit-wait@.service 10
 
-echo "$nr_passed passed, $nr_failed failed"
-[ "$nr_failed" -eq 0 ]
+say_sum

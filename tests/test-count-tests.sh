@@ -8,21 +8,19 @@ counter=${1:?usage: test-count-tests.sh SOURCE_ROOT}/tools/count-tests.py
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 
-nr_passed=0
-nr_failed=0
+# shellcheck source=tests/lib/outcome.sh
+. "$(dirname "$0")/lib/outcome.sh"
 # sentence, last line expected, exit status expected, line expected; the runs are in $work/runs
 counts() {
 	status=0
 	python3 "$counter" "$work/runs" >"$work/output" || status=$?
-	if [ "$(tail -n 1 "$work/output")" = "$2" ] && [ "$status" -eq "$3" ] &&
-		grep -q "${4:-}" "$work/output"; then
-		nr_passed=$((nr_passed + 1))
-		echo "ok - $1"
+	if [ "$(tail -n 1 "$work/output")" != "$2" ] || [ "$status" -ne "$3" ]; then
+		status=1
 	else
-		nr_failed=$((nr_failed + 1))
-		echo "not ok - $1"
-		cat "$work/output"
+		status=0
+		grep -q "${4:-}" "$work/output" || status=1
 	fi
+	outcome "$1" "$status" "$work/output"
 	rm -rf "$work/runs"
 	mkdir "$work/runs"
 }
@@ -58,5 +56,4 @@ echo "no such sanitizer" >"$work/runs/thread.skipped"
 program plain OK '1 passed, 0 failed, 2 skipped\n'
 counts "a run that was skipped is one" "1 passed, 0 failed, 3 skipped" 0
 
-echo "$nr_passed passed, $nr_failed failed"
-[ "$nr_failed" -eq 0 ]
+say_sum

@@ -9,19 +9,9 @@ source_root=${1:?usage: test-layering.sh SOURCE_ROOT}
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT INT TERM
 
-nr_passed=0
-nr_failed=0
+# shellcheck source=tests/lib/outcome.sh
+. "$(dirname "$0")/lib/outcome.sh"
 spdx='/* SPDX-License-Identifier: LGPL-2.1-or-later */'
-
-outcome() { # sentence, status of the check (0 good)
-	if [ "$2" -eq 0 ]; then
-		nr_passed=$((nr_passed + 1))
-		echo "ok - $1"
-	else
-		nr_failed=$((nr_failed + 1))
-		echo "not ok - $1"
-	fi
-}
 
 check() {
 	sh "$copy/tests/check-layering.sh" "$copy" >"$copy/findings" 2>&1
@@ -47,8 +37,7 @@ cp "$source_root"/meson.build "$source_root"/meson_options.txt "$copy/"
 
 status=0
 check || status=1
-[ "$status" -eq 0 ] || cat "$copy/findings"
-outcome "the tree as it is passes" "$status"
+outcome "the tree as it is passes" "$status" "$copy/findings"
 
 lower=base
 for layer in machine config plan kinds engine lease bus; do
@@ -125,5 +114,4 @@ nap='sleep' # not in one word with its time: this script is looked at, too
 refused "a script of tests must not sleep either" tests/violation.sh "# SPDX-License-Identifier: LGPL-2.1-or-later
 until true; do $nap 0.1; done"
 
-echo "$nr_passed passed, $nr_failed failed"
-[ "$nr_failed" -eq 0 ]
+say_sum

@@ -21,18 +21,9 @@ fake() { # name, script
 # shellcheck disable=SC2016 # for the fake
 fake dpkg-query 'case $* in *" here") echo "install ok installed" ;; *) exit 1 ;; esac'
 
-nr_passed=0
-nr_failed=0
-judge() { # sentence, status
-	if [ "$2" -eq 0 ]; then
-		nr_passed=$((nr_passed + 1))
-		echo "ok - $1"
-	else
-		nr_failed=$((nr_failed + 1))
-		echo "not ok - $1"
-		cat "$work/output"
-	fi
-}
+# shellcheck source=tests/lib/outcome.sh
+. "$(dirname "$0")/lib/outcome.sh"
+judge() { outcome "$1" "$2" "$work/output"; }
 # user id, packages...: to $work/output; the status is that of the installation
 install_as() {
 	fake id "echo $1"
@@ -94,5 +85,4 @@ fake apt-get 'kill -INT "$PPID"; kill -INT $$'
 fails "an interrupted installation is a failure" 0 missing
 leaves_nothing "and leaves nothing behind"
 
-echo "$nr_passed passed, $nr_failed failed"
-[ "$nr_failed" -eq 0 ]
+say_sum
