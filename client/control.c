@@ -37,7 +37,7 @@ static int control(const struct client *client, const char *member)
 	if (r < 0)
 		return connect_report(client, r);
 	r = call(bus, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, member, NULL, &error, NULL);
-	return r < 0 ? report_call(client, client->verb, r, &error) : CLIENT_REACHED;
+	return r < 0 ? report_call(client->verb, r, &error) : CLIENT_REACHED;
 }
 
 int verb_reload(const struct client *client, char **operands)
@@ -59,7 +59,7 @@ int verb_resume(const struct client *client, char **operands)
 }
 
 /* The daemon is asked for the object, so that a wrong name is told from a refusal. */
-static int retry(const struct client *client, sd_bus *bus, const char *name)
+static int retry(sd_bus *bus, const char *name)
 {
 	scoped(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -76,7 +76,9 @@ static int retry(const struct client *client, sd_bus *bus, const char *name)
 		r = sd_bus_message_read(reply, "o", &path);
 	if (r >= 0)
 		r = call(bus, path, NODEINIT_POOL_INTERFACE, "Retry", NULL, &error, NULL);
-	return r < 0 ? report_call(client, object, r, &error) : CLIENT_REACHED;
+	if (sd_bus_error_has_name(&error, NODEINIT_ERROR_NO_SUCH_POOL))
+		return report_no_such("pool", name);
+	return r < 0 ? report_call(object, r, &error) : CLIENT_REACHED;
 }
 
 /* All of them are asked for, whatever becomes of one; the first failure is the exit status. */
@@ -89,7 +91,7 @@ int verb_retry(const struct client *client, char **operands)
 	if (r < 0)
 		return connect_report(client, r);
 	for (; *operands; operands++) {
-		one = retry(client, bus, *operands);
+		one = retry(bus, *operands);
 		if (status == CLIENT_REACHED)
 			status = one;
 		if (one == CLIENT_NO_DAEMON)

@@ -75,7 +75,7 @@ static void fail(struct follower *follower, int error)
 {
 	const sd_bus_error none = SD_BUS_ERROR_NULL;
 
-	follower->end_status = report_call(follower->client, follower->client->verb, error, &none);
+	follower->end_status = report_call(follower->client->verb, error, &none);
 }
 
 static int refused_read(struct follower *follower, sd_bus_message *reply)
@@ -93,8 +93,8 @@ static int refused_read(struct follower *follower, sd_bus_message *reply)
 			fail(follower, r);
 		return 0;
 	}
-	follower->end_status = report_call(follower->client, follower->client->verb,
-	                                   -sd_bus_message_get_errno(reply), error);
+	follower->end_status =
+		report_call(follower->client->verb, -sd_bus_message_get_errno(reply), error);
 	return 0;
 }
 

@@ -343,7 +343,7 @@ int model_look(const struct client *client, struct model *ret)
 		r = sd_bus_call(bus, host_request, 0, &error, &host_reply);
 	if (r >= 0)
 		r = model_replace_host(ret, host_reply);
-	return r < 0 ? report_call(client, client->verb, r, &error) : CLIENT_REACHED;
+	return r < 0 ? report_call(client->verb, r, &error) : CLIENT_REACHED;
 }
 
 struct node *model_node(const struct model *model, uint32_t node_id)

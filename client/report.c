@@ -48,8 +48,7 @@ static void print_said(const char *object_text, const char *message)
 	}
 }
 
-int report_call(const struct client *client, const char *object, int error,
-                const sd_bus_error *bus_error)
+int report_call(const char *object, int error, const sd_bus_error *bus_error)
 {
 	scoped(freep) char *object_text = text_escape(object);
 	scoped(freep) char *said = NULL;
@@ -72,9 +71,8 @@ int report_call(const struct client *client, const char *object, int error,
 		return CLIENT_NO_DAEMON;
 	}
 	if (is_refusal(bus_error, error)) {
-		fprintf(stderr,
-		        "meminitctl: %s: access denied (%s); root is needed: sudo meminitctl %s\n",
-		        object_text, said, client->verb);
+		fprintf(stderr, "meminitctl: %s: access denied, root is needed: %s\n", object_text,
+		        said);
 		return CLIENT_FAILED;
 	}
 	if (error == -EBADMSG && !sd_bus_error_is_set(bus_error)) {

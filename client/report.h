@@ -12,8 +12,7 @@
  * Say on standard error that the call behind @object ("pool guests", or the verb) failed.
  * @bus_error may be unset; then @error (-errno) is what happened. Return: the exit status.
  */
-int report_call(const struct client *client, const char *object, int error,
-                const sd_bus_error *bus_error);
+int report_call(const char *object, int error, const sd_bus_error *bus_error);
 
 /* The daemon is not there (and may come back), as opposed to: it says no. */
 bool report_is_absence(const sd_bus_error *bus_error);
