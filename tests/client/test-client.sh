@@ -299,10 +299,12 @@ test_reload_of_a_refused_file_is_1_with_the_sentence_of_the_daemon() {
 	run reload; is 1; err "meminitctl: reload: b.pool:1: no section"; [ "$(wc -l <"$work/err")" = 2 ]
 }
 test_a_refusal_says_that_root_is_needed() {
-	tell refuse Pause org.freedesktop.DBus.Error.AccessDenied no; run pause; is 1; err "root is needed"
+	tell refuse Pause org.freedesktop.DBus.Error.AccessDenied for root; run pause; is 1
+	[ "$(<"$work/err")" = "meminitctl: pause: access denied, root is needed: for root" ]
 }
 test_retry_asks_every_pool_and_names_the_one_that_is_not_there() {
-	two_nodes; run retry nix guests; is 4; err "no pool 'nix'"; echo "calls Retry" >&8; heard "1 ok"
+	two_nodes; run retry nix guests; is 4
+	err "no pool 'nix'; meminitctl status shows what there is"; echo "calls Retry" >&8; heard "1 ok"
 }
 test_the_object_is_named_once() {
 	two_nodes; tell refuse Retry org.nodeinit1.Error.NotReady pool guests is complete
@@ -345,6 +347,9 @@ test_completion_knows_verbs_options_and_pools() {
 	[ "$(complete_line "meminitctl --bus=se")" = "session" ]
 	[ "$(complete_line "meminitctl --bus=$address wait ")" = "guests other" ]
 	[ "$(complete_line "meminitctl --bus $address retry gu")" = "guests" ]
+	[ "$(complete_line "meminitctl --bus $address retry guests ")" = "other" ]
+	[ "$(complete_line "meminitctl --bus $address status ")" = "guests other node0 node1" ]
+	[ -z "$(complete_line "meminitctl --bus $address status guests ")" ]
 	[ -z "$(complete_line "meminitctl --bus=unix:path=/nowhere wait ")" ]
 }
 test_completion_does_not_execute_what_a_pool_is_called() {
