@@ -11,10 +11,8 @@ source_root=$(realpath "${1:?usage: test-service.sh SOURCE_ROOT FOLDER}")
 mkdir -p "${2:?usage: test-service.sh SOURCE_ROOT FOLDER}"
 folder=$(realpath "$2")
 
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
+# shellcheck source=tests/lib/guest.sh
+. "$source_root/tests/lib/guest.sh"
 [ "$(id -u)" -eq 0 ] || skip "a container with systemd in it needs root"
 for program in systemd-nspawn mmdebstrap; do
 	command -v "$program" >/dev/null || skip "there is no $program here"
@@ -26,31 +24,11 @@ if [ "${3:-}" != unshared ]; then
 	exec unshare --mount --propagation private "$0" "$source_root" "$folder" unshared
 fi
 
-root=$folder/root
-if [ ! -e "$folder/root.done" ]; then
-	rm -rf "$root"
-	if ! mmdebstrap --quiet --mode=root --variant=essential \
-		--include=systemd,systemd-sysv,dbus,libnuma1,libev4,libinih1,libjson-c5,libsmartcols1,procps \
-		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
-		bookworm "$root" >"$folder/mmdebstrap.log" 2>&1 </dev/null; then
-		tail -n 5 "$folder/mmdebstrap.log"
-		skip "a Debian file system cannot be made here"
-	fi
-	: >"$root/etc/machine-id"
-	touch "$folder/root.done"
-fi
-
-: >"$folder/build.log"
-# Installed as a package would: the paths in the units are tested too.
-if [ ! -d "$folder/build/meson-private" ]; then
-	meson setup "$folder/build" "$source_root" --prefix=/usr --sysconfdir=/etc -Dtests=false \
-		-Dman=disabled >>"$folder/build.log" 2>&1
-fi
-ninja -C "$folder/build" >>"$folder/build.log" 2>&1 || { tail -n 40 "$folder/build.log"; exit 1; }
+guest_root "$folder"
 layer=$folder/layer
 rm -rf "$layer" "$folder/work"
 mkdir -p "$layer" "$folder/work" "$folder/merged"
-DESTDIR=$layer meson install -C "$folder/build" --no-rebuild >>"$folder/build.log" 2>&1
+guest_install "$source_root" "$folder" "$layer"
 
 mkdir -p "$layer/nodeinit-test" "$layer/etc/systemd/system" "$layer/etc/nodeinit/pools.d"
 install -m 755 "$source_root/tests/nspawn/guest.sh" "$layer/nodeinit-test/guest.sh"
@@ -76,7 +54,7 @@ cat >"$layer/etc/systemd/system/nodeinit-test.service" <<-'END'
 END
 
 # Nothing of the machine's own memory is touched: /sys is read-only in a container.
-if ! mount -t overlay nodeinit-test -o "lowerdir=$root,upperdir=$layer,workdir=$folder/work" "$folder/merged"; then
+if ! mount -t overlay nodeinit-test -o "lowerdir=$folder/root,upperdir=$layer,workdir=$folder/work" "$folder/merged"; then
 	skip "overlay mounts are not allowed here"
 fi
 SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 timeout --kill-after=10 180 \

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# For the checks inside the guest. Sourced, not run.
+nr_passed=0
+nr_failed=0
+nr_skipped=0
+nodes=/sys/devices/system/node
+
+ok() { # sentence, command...
+	local sentence=$1
+	shift
+	if "$@" >/vm/output 2>&1; then
+		nr_passed=$((nr_passed + 1))
+		echo "ok - $sentence"
+		return
+	fi
+	nr_failed=$((nr_failed + 1))
+	echo "not ok - $sentence"
+	sed 's/^/    /' /vm/output
+	meminitctl pools 2>&1 | sed 's/^/    pools: /'
+	journalctl -b -o cat -n 15 -u nodeinitd | sed 's/^/    journal: /'
+}
+skipped() { # sentence, why
+	nr_skipped=$((nr_skipped + 1))
+	echo "skipped - $1: $2"
+}
+not() { ! "$@"; }
+equal() { # value, value expected
+	echo "it is $1, not $2"
+	[ "$1" = "$2" ]
+}
+says() { # pattern, command...: the command says it, whatever its exit status
+	local pattern=$1 output
+	shift
+	output=$("$@" 2>&1)
+	printf '%s\n' "$output"
+	grep -qE -e "$pattern" <<<"$output"
+}
+# For what has no event to wait for: looks again and again, a minute at most.
+eventually() { # command...
+	local deadline=$((SECONDS + 60))
+	until "$@"; do
+		[ "$SECONDS" -lt "$deadline" ] || return 1
+	done
+}
+finish() {
+	echo "$nr_passed passed, $nr_failed failed, $nr_skipped skipped"
+	[ "$nr_failed" -eq 0 ]
+	exit
+}
+
+# --- configuration ---
+daemon_settings() { # lines of [Daemon]...
+	mkdir -p /etc/nodeinit/pools.d
+	printf '[Daemon]\n' >/etc/nodeinit/nodeinitd.conf
+	printf '%s\n' "$@" >>/etc/nodeinit/nodeinitd.conf
+}
+pool() { # name, lines of [Pool]...
+	local name=$1
+	shift
+	printf '[Pool]\n' >"/etc/nodeinit/pools.d/$name.pool"
+	printf '%s\n' "$@" >>"/etc/nodeinit/pools.d/$name.pool"
+}
+no_pools() { rm -f /etc/nodeinit/pools.d/*.pool; }
+unit_settings() { # lines of [Service]...; none: as installed
+	local drop_in=/run/systemd/system/nodeinitd.service.d/test.conf
+	rm -f "$drop_in"
+	if [ $# -gt 0 ]; then
+		mkdir -p "${drop_in%/*}"
+		printf '[Service]\n' >"$drop_in"
+		printf '%s\n' "$@" >>"$drop_in"
+	fi
+	systemctl daemon-reload
+}
+# Start afresh and wait until all has settled: status of meminitctl wait.
+settle() {
+	systemctl reset-failed
+	systemctl restart nodeinitd && meminitctl --quiet wait --timeout=3min
+}
+journal_since_start() {
+	journalctl -b -o cat _SYSTEMD_INVOCATION_ID="$(systemctl show -P InvocationID nodeinitd)"
+}
+
+# --- what the daemon says ---
+property() { busctl get-property org.nodeinit1 "$1" "org.nodeinit1.$2" "$3" | cut -d' ' -f2- | tr -d '"'; }
+manager_property() { property /org/nodeinit1 Manager "$1"; }
+node_property() { property "/org/nodeinit1/node/$1" Node "$2"; }
+pool_property() { property "/org/nodeinit1/pool/$1" Pool "$2"; }
+# Of a pool's share: its words are node, state, total, early, done, short, reason.
+share() { # pool, node, number of the word
+	pool_property "$1" Shares | awk -v node="$2" -v word="$3" '{
+		at = 2
+		for (i = 0; i < $1; i++) {
+			# An empty reason is no word once its quotes are gone.
+			n = ($(at + 6) ~ /^[0-9]*$/) ? 6 : 7
+			if ($at == node)
+				print (word <= n) ? $(at + word - 1) : ""
+			at += n
+		}
+	}'
+}
+main_pid() { systemctl show -P MainPID nodeinitd; }
+
+# --- what the machine says ---
+huge_pages() { # node, KiB of a page
+	cat "$nodes/node$1/hugepages/hugepages-$2kB/nr_hugepages"
+}
+all_huge_pages() { # KiB of a page: one number a node, in the order of their ids
+	local id
+	for id in $(seq 0 63); do
+		[ ! -e "$nodes/node$id" ] || huge_pages "$id" "$1"
+	done | paste -sd' '
+}
+node_kib() { # node, line of its meminfo
+	awk -v line="$2:" '$3 == line { print $4 }' "$nodes/node$1/meminfo"
+}

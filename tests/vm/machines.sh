@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# The machines that there are to test on, as arguments of QEMU. Sourced, not run.
+#
+# The kernel gives its own node ids, in the order in which the firmware's tables name the nodes: those
+# of CPUs first. So nodes with CPUs come first here, and ids are the same inside and outside.
+
+machine_arguments=() # what machine_NAME leaves
+machine_mib=0        # how much memory it has
+
+node() { # id, MiB (0: none), CPUs (a range; empty: none)
+	local words="node,nodeid=$1"
+	if [ "$2" -gt 0 ]; then
+		machine_arguments+=(-object "memory-backend-ram,id=memory$1,size=$2M")
+		words+=",memdev=memory$1"
+		machine_mib=$((machine_mib + $2))
+	fi
+	[ -z "$3" ] || words+=",cpus=$3"
+	machine_arguments+=(-numa "$words")
+}
+
+# Two nodes in one socket are near, other sockets are far.
+distances() { # number of nodes
+	local from to
+	for ((from = 0; from < $1; from++)); do
+		for ((to = from + 1; to < $1; to++)); do
+			machine_arguments+=(-numa "dist,src=$from,dst=$to,val=$((from / 2 == to / 2 ? 16 : 21))")
+		done
+	done
+}
+
+cpus() { # present, possible
+	machine_arguments+=(-smp "$1,sockets=${2:-$1},maxcpus=${2:-$1}")
+}
+
+machine_four() {
+	local id
+	cpus 4
+	for id in 0 1 2 3; do node "$id" 768 "$id"; done
+	distances 4
+}
+
+# Room for pages of 1 GiB.
+machine_large() {
+	local id
+	cpus 4
+	for id in 0 1 2 3; do node "$id" 3072 "$id"; done
+	distances 4
+}
+
+machine_eight() {
+	local id
+	cpus 8
+	for id in 0 1 2 3 4 5 6 7; do node "$id" 320 "$id"; done
+	distances 8
+}
+
+# Node 1 is known to the firmware by a CPU that is not plugged in, and so not to sysfs: a gap. Node 3 has
+# no memory, node 5 no CPU. Node 5 is nearest to node 4, which it shares a socket with.
+machine_odd() {
+	cpus 1 5
+	node 0 768 0
+	node 1 0 1
+	node 2 768 2
+	node 3 0 3
+	node 4 768 4
+	node 5 768 ''
+	distances 6
+	for socket in 2 3 4; do
+		machine_arguments+=(-device "max-x86_64-cpu,socket-id=$socket,core-id=0,thread-id=0")
+	done
+	kernel_words+=" possible_cpus=4"
+}

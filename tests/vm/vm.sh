@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# Virtual machines with many NUMA nodes: made from Debian packages, started with this tree installed.
+# Sourced by run-check.sh and tools/vm, not run. Needs $source_root.
+#
+#     vm_prepare FOLDER           kernel, disk and the installed tree, in FOLDER; only what is missing
+#     vm_tree FOLDER TREE         what is laid over the guest's files, without the command
+#     vm_boot FOLDER TREE OUT MACHINE KERNEL_WORDS TALK
+#
+# It is always emulated, never KVM: the same machine everywhere, and nothing that needs rights to it.
+# So nothing that runs in it may be judged by how long it took.
+
+# shellcheck source=tests/lib/guest.sh
+. "$source_root/tests/lib/guest.sh"
+# shellcheck source=tests/vm/machines.sh
+. "$source_root/tests/vm/machines.sh"
+
+vm_obstacle() { # why there can be no machine here, or nothing
+	local program
+
+	if [ -n "${NODEINIT_SKIP_VM:-}" ]; then
+		echo "NODEINIT_SKIP_VM is set"
+	elif [ "$(id -u)" -ne 0 ]; then
+		echo "to make the guest's files needs root"
+	elif [ "$(uname -m)" != x86_64 ]; then
+		echo "the guest is x86_64, this is $(uname -m)"
+	else
+		for program in qemu-system-x86_64 mmdebstrap mke2fs apt-get dpkg-deb lz4 python3; do
+			command -v "$program" >/dev/null || { echo "there is no $program here"; return; }
+		done
+	fi
+}
+
+# The kernel that Debian makes for virtual machines: nvme and ext4 are built in, so there is no initrd.
+vm_kernel() { # folder
+	local folder=$1 download=$1/download package
+
+	[ ! -e "$folder/vmlinux" ] || return 0
+	rm -rf "$download"
+	mkdir -p "$download"
+	[ -n "$(apt-cache policy linux-image-cloud-amd64)" ] || apt-get -q update >"$folder/apt.log" 2>&1 || :
+	package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
+		awk '/Depends: linux-image/ { print $2; exit }')
+	[ -n "$package" ] || skip "apt knows no kernel for virtual machines (linux-image-cloud-amd64)"
+	if ! (cd "$download" && apt-get -q download "$package") >>"$folder/apt.log" 2>&1 </dev/null; then
+		tail -n 3 "$folder/apt.log"
+		skip "the kernel $package cannot be had"
+	fi
+	dpkg-deb --fsys-tarfile "$download"/*.deb | tar -xf - -C "$download" --wildcards './boot/vmlinuz-*'
+	python3 "$source_root/tests/vm/extract-vmlinux.py" "$download"/boot/vmlinuz-* "$folder/vmlinux.new"
+	mv "$folder/vmlinux.new" "$folder/vmlinux"
+	rm -rf "$download"
+}
+
+vm_disk() { # folder
+	local folder=$1
+
+	[ ! -e "$folder/disk" ] || return 0
+	guest_root "$folder"
+	rm -f "$folder/disk.new"
+	mke2fs -q -F -t ext4 -O ^has_journal -d "$folder/root" "$folder/disk.new" 800M >"$folder/mke2fs.log" 2>&1
+	mv "$folder/disk.new" "$folder/disk"
+}
+
+vm_prepare() { # folder
+	mkdir -p "$1"
+	vm_kernel "$1"
+	vm_disk "$1"
+}
+
+# What boots of Debian's is what a test can do without: an emulated CPU is slow.
+vm_masked_units=(getty.target serial-getty@ttyS0.service getty@tty1.service
+	systemd-logind.service systemd-user-sessions.service systemd-timesyncd.service
+	systemd-update-utmp.service systemd-update-utmp-runlevel.service systemd-pstore.service
+	systemd-random-seed.service systemd-machine-id-commit.service systemd-firstboot.service
+	systemd-boot-system-token.service systemd-remount-fs.service systemd-hwdb-update.service
+	modprobe@.service dev-mqueue.mount sys-kernel-debug.mount sys-kernel-tracing.mount
+	sys-kernel-config.mount sys-fs-fuse-connections.mount proc-sys-fs-binfmt_misc.automount
+	systemd-ask-password-wall.path systemd-ask-password-console.path remote-fs.target
+	apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer
+	e2scrub_reap.service fstrim.timer)
+
+vm_tree() { # folder, tree
+	local folder=$1 tree=$2 guest=$source_root/tests/vm/guest unit
+
+	rm -rf "$tree"
+	mkdir -p "$tree/vm" "$tree/etc/systemd/system" "$tree/etc/systemd/system.conf.d" \
+		"$tree/etc/systemd/journald.conf.d" "$tree/etc/nodeinit/pools.d"
+	guest_install "$source_root" "$folder" "$tree"
+	install -m 755 "$guest/init" "$guest/driver" "$tree/vm/"
+	install -m 644 "$guest/lib.sh" "$tree/vm/"
+	install -m 644 "$guest/nodeinit-vm.target" "$guest/nodeinit-vm.service" "$tree/etc/systemd/system/"
+	for unit in on-nodes fragment; do
+		cc -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Werror -O2 -static -s -o "$tree/vm/$unit" \
+			"$source_root/tests/vm/$unit.c"
+	done
+	for unit in "${vm_masked_units[@]}"; do
+		ln -s /dev/null "$tree/etc/systemd/system/$unit"
+	done
+	echo nodeinit >"$tree/etc/hostname"
+	: >"$tree/etc/fstab"
+	printf '[Journal]\nStorage=volatile\nRateLimitBurst=0\n' >"$tree/etc/systemd/journald.conf.d/vm.conf"
+	printf '[Manager]\nDefaultTimeoutStartSec=5min\n' >"$tree/etc/systemd/system.conf.d/vm.conf"
+}
+
+# Status: the command's, 124 when the time is over, 125 when the guest ended without one. TALK is the
+# other end of the guest's second serial line, as an option of QEMU's -chardev. $OUT then has console.txt,
+# qemu.txt, journal.txt.
+vm_boot() { # folder, tree, out, machine, kernel words, talk, limit in seconds (0: none)
+	local folder=$1 tree=$2 out=$3 machine=$4 kernel_words=$5 talk=$6 limit=$7 status=0
+	local kernel=$folder/vmlinux
+	local first_words="mount -t devtmpfs devtmpfs /dev; exec >/dev/console 2>&1; \
+tar -xf /dev/nvme0n1 -C / --no-same-owner --keep-directory-symlink; exec /vm/init"
+
+	mkdir -p "$out"
+	rm -f "$out/status" "$out/journal.txt"
+	tar -cf "$out/in.img" --owner=0 --group=0 -C "$tree" .
+	truncate -s %1M "$out/in.img"
+	truncate -s 0 "$out/out.img"
+	truncate -s 64M "$out/out.img"
+	machine_arguments=() machine_mib=0
+	"machine_$machine"
+
+	# Names of disks follow the order of their namespaces; once the last one, the root, is there, so
+	# are the others.
+	timeout --foreground --kill-after=5 "$limit" qemu-system-x86_64 -M q35 -accel tcg,thread=multi,tb-size=256 \
+		-cpu max -m "${machine_mib}M" "${machine_arguments[@]}" \
+		-display none -nodefaults -no-user-config -no-reboot \
+		-chardev "file,id=console,path=$out/console.txt" -serial chardev:console \
+		-chardev "$talk" -serial chardev:talk \
+		-kernel "$kernel" -append "console=ttyS0 quiet panic=-1 root=/dev/nvme0n3 rw rootfstype=ext4 \
+rootwait nokaslr no5lvl mitigations=off tsc=reliable random.trust_cpu=1 \
+systemd.unit=nodeinit-vm.target systemd.show_status=0 $kernel_words \
+init=/bin/sh -- -c \"$first_words\"" \
+		-device nvme,id=nvme,serial=nodeinit \
+		-drive "file=$out/in.img,format=raw,if=none,id=in,readonly=on" -device nvme-ns,bus=nvme,nsid=1,drive=in \
+		-drive "file=$out/out.img,format=raw,if=none,id=out" -device nvme-ns,bus=nvme,nsid=2,drive=out \
+		-drive "file=$folder/disk,format=raw,if=none,id=root,snapshot=on" -device nvme-ns,bus=nvme,nsid=3,drive=root \
+		2>"$out/qemu.txt" || status=$?
+	tar -xf "$out/out.img" -C "$out" 2>/dev/null || :
+	rm -f "$out/in.img" "$out/out.img"
+	[ "$status" -ne 124 ] && [ "$status" -ne 137 ] || return 124
+	[ -e "$out/status" ] || return 125
+	return "$(cat "$out/status")"
+}
