@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What the source names and operators use is in the manual: settings, options, verbs, reasons,
-# message ids, journal fields. The members of the D-Bus interfaces are compared in tests/bus.
+# message ids, journal fields, packages. The members of the D-Bus interfaces are compared in tests/bus.
 #
 #     tests/check-docs.sh SOURCE_ROOT
 set -eu
@@ -63,5 +63,12 @@ grep -oE '\[SHARE_[A-Z]*\] = "[a-z]+"' daemon/engine/state.c | cut -d'"' -f2 >"$
 each_is_in "states" 7 '*' '*' $man/nodeinitd.8.scd $man/org.nodeinit1.5.scd <"$words"
 sed -n 's/^#define NODEINIT_ERROR_[A-Z_]* *NODEINIT_ERROR("\([A-Za-z]*\)")/\1/p' dbus/names.h >"$words"
 each_is_in "D-Bus errors" 7 org.nodeinit1.Error. '' $man/org.nodeinit1.5.scd <"$words"
+
+# What a compiler brings along is left out.
+sed -n '/^build_packages=(/,/)/p' tools/packages.sh | grep -oE 'lib[a-z-]+-dev|meson' |
+	grep -v '^libc6-' >"$words"
+each_is_in "packages to build it with" 7 ' ' '' README.md <"$words"
+(cd examples && ls ./*.pool ./*.conf) | cut -c3- >"$words"
+each_is_in "examples" 5 "'" "'" examples/meson.build <"$words"
 
 say_sum
