@@ -76,11 +76,6 @@ static int replace_view(const struct face *face, const void *from, void *to)
 	return 0;
 }
 
-int bus_object_show(struct bus_object *object, const void *view)
-{
-	return replace_view(object->face, view, shown(object));
-}
-
 int bus_object_export(struct bus_object *object, sd_bus *bus)
 {
 	int r;
@@ -88,6 +83,7 @@ int bus_object_export(struct bus_object *object, sd_bus *bus)
 	r = replace_view(object->face, shown(object), sent(object));
 	if (r < 0)
 		return r;
+	object->touched = 0;
 	r = sd_bus_add_object_vtable(bus, &object->slot, object->path, object->face->interface,
 	                             object->face->vtable, object);
 	return r < 0 ? r : 0;
@@ -129,26 +125,47 @@ static bool is_urgent(const sd_bus_vtable *property)
 	       strcmp(property->x.property.member, "State") == 0;
 }
 
+static bool is_told(const sd_bus_vtable *property)
+{
+	return property->type == _SD_BUS_VTABLE_PROPERTY &&
+	       (property->flags & SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE) != 0;
+}
+
 /*
- * Put the names of all properties that differ into @ret_names, NULL terminated.
- * Return: how many there are.
+ * A value that changes and changes back before the signal may have been read in between: it is
+ * told again, or that reader would wait for a change that does not come.
+ */
+int bus_object_show(struct bus_object *object, const void *view)
+{
+	const sd_bus_vtable *vtable = object->face->vtable;
+	int r;
+
+	r = replace_view(object->face, view, shown(object));
+	if (r < 0)
+		return r;
+	for (size_t i = 0; vtable[i].type != _SD_BUS_VTABLE_END; i++)
+		if (is_told(&vtable[i]) && values_differ(object, &vtable[i]))
+			object->touched |= UINT32_C(1) << i;
+	return 0;
+}
+
+/*
+ * Put the names of all properties that have changed since the last signal into @ret_names, NULL
+ * terminated. Return: how many there are.
  */
 static size_t find_changes(const struct bus_object *object, char *ret_names[PROPERTIES_MAX + 1],
                            bool *ret_urgent)
 {
-	const sd_bus_vtable *property;
+	const sd_bus_vtable *vtable = object->face->vtable;
 	size_t nr_changes = 0;
 
 	*ret_urgent = false;
-	for (property = object->face->vtable; property->type != _SD_BUS_VTABLE_END; property++) {
-		if (property->type != _SD_BUS_VTABLE_PROPERTY ||
-		    !(property->flags & SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE))
+	for (size_t i = 0; vtable[i].type != _SD_BUS_VTABLE_END; i++) {
+		assert(i <= PROPERTIES_MAX);
+		if (!(object->touched & UINT32_C(1) << i))
 			continue;
-		if (!values_differ(object, property))
-			continue;
-		assert(nr_changes < PROPERTIES_MAX);
-		ret_names[nr_changes++] = (char *) property->x.property.member;
-		*ret_urgent = *ret_urgent || is_urgent(property);
+		ret_names[nr_changes++] = (char *) vtable[i].x.property.member;
+		*ret_urgent = *ret_urgent || is_urgent(&vtable[i]);
 	}
 	ret_names[nr_changes] = NULL;
 	return nr_changes;
@@ -178,5 +195,9 @@ int bus_object_emit(struct bus_object *object, sd_bus *bus, uint64_t now_usec)
 	r = sd_bus_emit_properties_changed_strv(bus, object->path, object->face->interface, names);
 	if (r < 0)
 		return r;
-	return replace_view(object->face, shown(object), sent(object));
+	r = replace_view(object->face, shown(object), sent(object));
+	if (r < 0)
+		return r;
+	object->touched = 0;
+	return 0;
 }

@@ -41,6 +41,8 @@ struct bus_object {
 	char *path;
 	sd_bus_slot *slot; /* NULL: not on a bus */
 	struct emitter emitter;
+	/* A bit for each property, in their order, whose value since the last signal was another */
+	uint32_t touched;
 };
 
 /*
