@@ -11,7 +11,6 @@
 #include "inventory.h"
 
 struct apply_setup {
-	const struct machine *machine;
 	const struct plan *plan;
 	const struct daemon_config *config;
 	const struct kind_context *context; /* borrowed for as long as the inventory lives */
@@ -19,8 +18,9 @@ struct apply_setup {
 	bool is_paused; /* new workers begin paused */
 	worker_bell_fn bell;
 	void *arg;
-	/* Called before a pool leaves the inventory. */
+	/* Called before a pool or a node leaves the inventory. */
 	void (*pool_leaves)(const char *name, void *arg);
+	void (*node_leaves)(unsigned node_id, void *arg);
 };
 
 /*
@@ -28,9 +28,3 @@ struct apply_setup {
  * call with the same plan goes on.
  */
 int apply_plan(struct inventory *inventory, const struct apply_setup *setup);
-
-/* Threads for one node by Threads=; auto: one a CPU, at most 16. Always at least 1. */
-unsigned apply_threads(const struct daemon_config *config, size_t nr_cpus);
-
-/* Ask idle shares to give back what they have too much of; see managed_share.keep_bytes. */
-void apply_pending_shrinks(struct inventory *inventory);

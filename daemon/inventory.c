@@ -221,8 +221,7 @@ bool inventory_clear_leaving(struct inventory *inventory)
 				continue;
 			}
 			leaving.is_emptied = true;
-			if (run_shrink(leaving.piece.run, 0, 0, 0) == 0)
-				(void) worker_start(leaving.worker);
+			(void) run_shrink(leaving.piece.run, 0, 0, 0);
 		}
 		inventory->leaving[nr_left++] = leaving;
 	}

@@ -38,7 +38,9 @@ struct managed_share {
 	enum plan_refusal refusal;
 	struct piece *pieces;
 	size_t nr_pieces;
-	uint64_t keep_bytes; /* to be given back down to this, once idle; UINT64_MAX: nothing */
+	uint64_t began_usec;  /* monotonic; of the work at hand, for the log; 0: none seen */
+	uint64_t began_bytes; /* in service by then */
+	uint64_t keep_bytes;  /* to be given back down to this, once idle; UINT64_MAX: nothing */
 
 	enum share_state state;
 	uint64_t done_bytes;
@@ -46,7 +48,7 @@ struct managed_share {
 	struct share_status detail; /* of the piece that is short, else of the last one */
 	struct stage_status stages[NR_STAGES];
 	bool is_in_backoff;
-	bool is_giving_back;     /* pieces are being shrunk; what is kept stays in service */
+	bool is_giving_back;   /* pieces are being shrunk; what is kept stays in service */
 	bool is_stalled;       /* given up by the manager: no counter moved */
 	bool is_early_counted; /* its early part is among those the completion waits for */
 	bool is_required_counted;
@@ -77,6 +79,8 @@ struct managed_node {
 	uint64_t memory_bytes, spanned_bytes, early_budget_bytes;
 	struct worker *worker; /* owned; NULL until the node has work */
 	struct rate rate;
+	bool is_start_failed;    /* the last attempt to start its threads; said in the log */
+	bool is_helper_reported; /* that it works on other nodes' CPUs */
 
 	bool has_shares;
 	enum share_state state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <string.h>
 
-#include "apply.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "manager-state.h"
+#include "pieces.h"
 
 const char *manager_state_text(const struct manager *manager)
 {
@@ -47,6 +47,8 @@ void manager_arm(struct manager *manager)
 			}
 		}
 	}
+	if (nr_required > 0 && manager->completion.has_fired)
+		manager->armed_usec = clock_monotonic_usec();
 	if (manager->completion.generation == 0)
 		completion_arm(&manager->completion, nr_required, nr_early);
 	else if (nr_required > 0 || nr_early > 0)
@@ -108,8 +110,10 @@ static void judge_stalls(struct manager *manager, uint64_t now_usec)
 	}
 	if (!has_changed)
 		return;
-	if (nr_required > 0)
+	if (nr_required > 0) {
+		manager->armed_usec = now_usec;
 		completion_add(&manager->completion, nr_required, 0);
+	}
 	inventory_look(&manager->inventory, now_usec);
 }
 
@@ -172,7 +176,8 @@ void manager_look(struct manager *manager)
 
 	manager->looked_usec = now_usec;
 	(void) inventory_clear_leaving(&manager->inventory);
-	apply_pending_shrinks(&manager->inventory);
+	pieces_give_back(&manager->inventory);
+	(void) pieces_start(&manager->inventory);
 	inventory_look(&manager->inventory, now_usec);
 	judge_stalls(manager, now_usec);
 	count_settled(manager);
@@ -181,6 +186,8 @@ void manager_look(struct manager *manager)
 	manager_show(manager);
 
 	is_busy = inventory_is_busy(&manager->inventory);
+	if (!is_busy)
+		manager_refresh_context(manager);
 	tell_service_manager(manager, now_usec, is_busy);
 	if (is_busy && !manager->is_paused)
 		look_after(manager, SAMPLE_PERIOD_USEC);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <ev.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -54,8 +55,10 @@ static int run(const struct options *options)
 	ev_signal terminate, interrupt, hangup;
 	int r;
 
-	if (!loop)
+	if (!loop) {
+		log_error("no event loop can be made: neither epoll nor poll works here");
 		return STATUS_FAILED;
+	}
 	r = kernel_open("", &kernel);
 	if (r == 0)
 		r = memory_system_open();
@@ -109,6 +112,8 @@ int main(int argc, char **argv)
 	if (options.is_plan)
 		return plan_command(&options);
 
+	/* whoever reads standard error may go away; the memory stays */
+	(void) signal(SIGPIPE, SIG_IGN);
 	journal_start();
 	raise_descriptor_limit();
 	status = run(&options);

@@ -9,6 +9,7 @@
 
 #include <ev.h>
 
+#include "base/log.h"
 #include "bus/service.h"
 #include "config/config.h"
 #include "engine/completion.h"
@@ -35,12 +36,16 @@ struct manager {
 	bool was_name_owned; /* at least once */
 	bool is_paused;
 	bool has_failed;
+	bool is_cpuset_restricted; /* some node is outside Mems_allowed */
+	char **plan_warnings; /* what the last plan said, so that a Reload says only what is new */
+	size_t nr_plan_warnings;
 	size_t nr_refused_pools; /* declared in files that cannot be used, with no former version */
 	char *refused_text;      /* what is wrong with the first of them */
 
 	uint64_t looked_usec;  /* monotonic: the last look */
 	uint64_t sampled_usec; /* monotonic: the last sample for the rates */
 	uint64_t status_usec;
+	uint64_t armed_usec; /* monotonic; when the work of this generation began */
 	uint64_t started_monotonic_usec, early_monotonic_usec, ready_monotonic_usec;
 	uint64_t started_realtime_usec, early_realtime_usec, ready_realtime_usec;
 	bool is_ready; /* the completion has fired, and nothing required has failed */
@@ -50,6 +55,15 @@ struct manager {
 #define LOOK_PERIOD_USEC   (25 * UINT64_C(1000))
 #define SAMPLE_PERIOD_USEC (250 * UINT64_C(1000))
 #define BACKOFF_USEC       (250 * UINT64_C(1000))
+
+/*
+ * What workers read of the configuration changes only while none works: at Reload, or when the
+ * work that went on then is done.
+ */
+void manager_refresh_context(struct manager *manager);
+
+/* What --config named, or words for the search path. */
+const char *config_place(const struct manager *manager);
 
 /* look.c: look at everything now, decide, tell; arms the next look while anything works. */
 void manager_look(struct manager *manager);
@@ -69,8 +83,13 @@ int manager_timeline(void *arg, struct timeline_entry **ret, size_t *ret_nr);
 void report_share(const struct managed_pool *pool, struct managed_share *share);
 void report_completion(const struct manager *manager);
 void report_notes(const struct config *config);
-void report_plan(const struct plan *plan, size_t nr_notes);
-void report_helpers(const struct manager *manager);
+/* What the plan says that the last one did not; takes its warnings over. */
+void report_plan(struct manager *manager, struct plan *plan, size_t nr_notes);
+/* Nodes that work on other nodes' CPUs, once each. */
+void report_helpers(struct manager *manager);
+/* An event that is not about one share; @message_id is one of messages.h. */
+void report_event(enum log_level level, const char *message_id, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* What a pool lacks, for a D-Bus error. The caller frees; NULL when out of memory. */
 char *report_pool_sentence(const struct managed_pool *pool);
 

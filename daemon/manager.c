@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "manager-state.h"
+#include "messages.h"
 
 #define CHUNK_BYTES (64 * MIB)
 
@@ -28,7 +29,8 @@ static int on_pause(void *arg)
 	struct manager *manager = arg;
 
 	if (!manager->is_paused)
-		log_info("paused: no new chunk is begun until a Resume");
+		report_event(LOG_LEVEL_INFO, MESSAGE_PAUSE,
+		             "paused: no new chunk is begun until a Resume");
 	manager->is_paused = true;
 	each_worker(manager, worker_pause);
 	manager_look(manager);
@@ -40,32 +42,28 @@ static int on_resume(void *arg)
 	struct manager *manager = arg;
 
 	if (manager->is_paused)
-		log_info("resumed");
+		report_event(LOG_LEVEL_INFO, MESSAGE_PAUSE, "resumed");
 	manager->is_paused = false;
 	each_worker(manager, worker_resume);
 	manager_look(manager);
 	return 0;
 }
 
-/* Have every piece of the share that came back short try again. Return: how many do. */
-static unsigned retry_share(struct manager *manager, struct managed_share *share)
+/* Have every piece of the share that came back short try again. Return: whether any does. */
+static bool retry_share(struct managed_share *share)
 {
-	struct managed_node *node = inventory_node(&manager->inventory, share->node_id);
-	unsigned nr_retried = 0;
+	bool is_any_retried = false;
 	struct run_status run;
 
 	for (size_t i = 0; i < share->nr_pieces; i++) {
 		struct piece *piece = &share->pieces[i];
 
 		run_read(piece->run, &run);
-		if (run.share.done_bytes >=
+		if (run.share.done_bytes <
 		    piece->want_bytes[STAGE_EARLY] + piece->want_bytes[STAGE_DEFERRED])
-			continue;
-		nr_retried += run_retry(piece->run) == 0;
+			is_any_retried |= run_retry(piece->run) == 0;
 	}
-	if (nr_retried > 0)
-		(void) worker_start(node->worker);
-	return nr_retried;
+	return is_any_retried;
 }
 
 static int on_retry(void *arg, const char *name, char **ret_sentence)
@@ -77,7 +75,7 @@ static int on_retry(void *arg, const char *name, char **ret_sentence)
 	if (!pool)
 		return -ENOENT;
 	for (size_t i = 0; i < pool->nr_shares; i++)
-		nr_retried += retry_share(manager, &pool->shares[i]);
+		nr_retried += retry_share(&pool->shares[i]);
 	if (nr_retried == 0) {
 		if (!share_state_is_settled(pool->state))
 			(void) (asprintf(ret_sentence, "pool %s is still at work (%s)", name,
@@ -119,7 +117,7 @@ static void on_connected(void *arg, bool is_connected, int error)
 	manager->is_name_owned = is_connected;
 	if (is_connected) {
 		manager->was_name_owned = true;
-		log_info("%s is on the bus", NODEINIT_BUS_NAME);
+		report_event(LOG_LEVEL_INFO, MESSAGE_BUS, "%s is on the bus", NODEINIT_BUS_NAME);
 		manager_look(manager);
 		return;
 	}
@@ -131,8 +129,9 @@ static void on_connected(void *arg, bool is_connected, int error)
 		        "may not be owned by this user: the bus has no policy that allows it "
 		        "(org.nodeinit1.conf), or has not read it yet");
 	else
-		log_warning("the bus is lost (%s); work goes on, connecting again",
-		            strerror(-error));
+		report_event(LOG_LEVEL_WARNING, MESSAGE_BUS,
+		             "the bus is lost (%s); work goes on, connecting again",
+		             strerror(-error));
 }
 
 static const struct bus_service_ops bus_ops = {
@@ -145,15 +144,23 @@ static const struct bus_service_ops bus_ops = {
 	.on_connected = on_connected,
 };
 
+const char *config_place(const struct manager *manager)
+{
+	return manager->setup.config_directory ? manager->setup.config_directory
+	                                       : "the configuration";
+}
+
 int manager_new(const struct manager_setup *setup, struct manager **ret)
 {
 	scoped(manager_freep) struct manager *manager = calloc(1, sizeof(*manager));
 	int r;
 
-	if (!manager)
+	if (!manager) {
+		log_error("out of memory");
 		return -ENOMEM;
+	}
 	manager->setup = *setup;
-	manager->started_monotonic_usec = clock_monotonic_usec();
+	manager->started_monotonic_usec = manager->armed_usec = clock_monotonic_usec();
 	manager->started_realtime_usec = clock_realtime_usec();
 	manager->context = (struct kind_context){
 		.kernel = setup->kernel,
@@ -164,15 +171,16 @@ int manager_new(const struct manager_setup *setup, struct manager **ret)
 
 	r = config_load(setup->config_directory, "", &manager->config);
 	if (r < 0) {
-		log_error("configuration %s: %s",
-		          setup->config_directory ? setup->config_directory : "", strerror(-r));
+		log_error("%s: %s", config_place(manager), strerror(-r));
 		return r;
 	}
 	log_set_level(manager->config->daemon.log_level);
 	report_notes(manager->config);
 	r = bus_service_new(setup->loop, setup->bus_address, &bus_ops, manager, &manager->bus);
-	if (r < 0)
+	if (r < 0) {
+		log_error("the bus (%s): %s", setup->bus_address, strerror(-r));
 		return r;
+	}
 	*ret = take(manager);
 	return 0;
 }
@@ -186,7 +194,6 @@ int manager_start(struct manager *manager)
 	if (r < 0)
 		return r;
 	manager->is_started = true;
-	report_helpers(manager);
 	/* shown before the name is asked for, so that the first caller finds every object */
 	manager_look(manager);
 
@@ -215,14 +222,14 @@ struct manager *manager_free(struct manager *manager)
 		notify_status(&manager->notify, "stopping");
 	}
 	notify_stop(&manager->notify);
-	for (size_t i = 0; i < manager->inventory.nr_nodes; i++)
-		if (manager->inventory.nodes[i].worker)
-			worker_cancel(manager->inventory.nodes[i].worker);
 	ev_timer_stop(manager->setup.loop, &manager->look);
 	bus_service_freep(&manager->bus);
 	inventory_clear(&manager->inventory);
 	ev_async_stop(manager->setup.loop, &manager->bell);
 	config_freep(&manager->config);
+	for (size_t i = 0; i < manager->nr_plan_warnings; i++)
+		free(manager->plan_warnings[i]);
+	free(manager->plan_warnings);
 	free(manager->refused_text);
 	free(manager);
 	return NULL;

@@ -16,3 +16,6 @@
 #define MESSAGE_CONFIG         "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a08"
 #define MESSAGE_STALLED        "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a09"
 #define MESSAGE_NODE_HELPED    "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0a"
+#define MESSAGE_PLAN           "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0b"
+#define MESSAGE_BUS            "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0c"
+#define MESSAGE_PAUSE          "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0d"

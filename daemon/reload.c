@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "manager-state.h"
+#include "messages.h"
 
 static void ring(void *arg)
 {
@@ -21,6 +22,13 @@ static void pool_leaves(const char *name, void *arg)
 	struct manager *manager = arg;
 
 	bus_service_hide_pool(manager->bus, name);
+}
+
+static void node_leaves(unsigned node_id, void *arg)
+{
+	struct manager *manager = arg;
+
+	bus_service_hide_node(manager->bus, node_id);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -45,7 +53,8 @@ static int keep_pool(struct config *config, struct config *former, const char *n
 		pools[config->nr_pools++] = former->pools[i];
 		former->pools[i] = former->pools[--former->nr_pools];
 		qsort(pools, config->nr_pools, sizeof(*pools), compare_names);
-		log_warning("pool %s goes on as it was before", name);
+		report_event(LOG_LEVEL_WARNING, MESSAGE_CONFIG, "pool %s goes on as it was before",
+		             name);
 		return 0;
 	}
 	return 0;
@@ -54,16 +63,12 @@ static int keep_pool(struct config *config, struct config *former, const char *n
 /* What cannot be used any more goes on in its former version. */
 static int keep_former(struct config *config, struct config *former)
 {
-	bool is_daemon_refused = false;
 	int r = 0;
 
 	for (size_t i = 0; i < config->nr_refused_pools && r == 0; i++)
 		if (!config_pool(config, config->refused_pools[i]))
 			r = keep_pool(config, former, config->refused_pools[i]);
-	for (size_t i = 0; i < config->nr_notes; i++)
-		is_daemon_refused |=
-			config->notes[i].severity == CONFIG_REFUSED && !config->notes[i].pool;
-	if (is_daemon_refused)
+	if (config->is_daemon_refused)
 		config->daemon = former->daemon;
 	return r;
 }
@@ -98,6 +103,20 @@ static uint64_t charged_bytes(const struct inventory *inventory)
 	return bytes;
 }
 
+void manager_refresh_context(struct manager *manager)
+{
+	manager->context.retry = manager->config->daemon.retry;
+	manager->context.is_cpuset_restricted = manager->is_cpuset_restricted;
+}
+
+static bool is_any_node_forbidden(const struct machine *machine)
+{
+	for (size_t i = 0; i < machine->nr_nodes; i++)
+		if (!machine->nodes[i].is_allowed)
+			return true;
+	return false;
+}
+
 int manager_apply(struct manager *manager, struct config *config)
 {
 	scoped(machine_freep) struct machine *machine = NULL;
@@ -114,17 +133,18 @@ int manager_apply(struct manager *manager, struct config *config)
 		machine->cgroup_room_bytes =
 			bytes_add(machine->cgroup_room_bytes, charged_bytes(&manager->inventory));
 	r = plan_make(machine, config, &plan);
-	if (r < 0)
+	if (r < 0) {
+		log_error("no plan can be made: %s; everything stays as it was", strerror(-r));
 		return r;
-	report_plan(plan, config->nr_notes);
+	}
+	report_plan(manager, plan, config->nr_notes);
 
-	/* the workers read it: it may only change while none works */
+	manager->is_cpuset_restricted = is_any_node_forbidden(machine);
 	if (!inventory_is_busy(&manager->inventory))
-		manager->context.retry = config->daemon.retry;
+		manager_refresh_context(manager);
 	count_refused(manager, config);
 
 	setup = (struct apply_setup){
-		.machine = machine,
 		.plan = plan,
 		.config = &config->daemon,
 		.context = &manager->context,
@@ -133,11 +153,13 @@ int manager_apply(struct manager *manager, struct config *config)
 		.bell = ring,
 		.arg = manager,
 		.pool_leaves = pool_leaves,
+		.node_leaves = node_leaves,
 	};
 	r = apply_plan(&manager->inventory, &setup);
 	if (r < 0)
 		log_error("the plan could only be applied in part: %s", strerror(-r));
 
+	report_helpers(manager);
 	inventory_look(&manager->inventory, clock_monotonic_usec());
 	manager_arm(manager);
 	return r;
@@ -176,9 +198,7 @@ int manager_reload(struct manager *manager, char **ret_sentence)
 	log_info("reading the configuration again");
 	r = config_load(manager->setup.config_directory, "", &config);
 	if (r < 0) {
-		log_error("configuration%s%s: %s; everything goes on as it was",
-		          manager->setup.config_directory ? " " : "",
-		          manager->setup.config_directory ? manager->setup.config_directory : "",
+		log_error("%s: %s; everything goes on as it was", config_place(manager),
 		          strerror(-r));
 		notify_reloaded(&manager->notify);
 		return r;
@@ -188,7 +208,9 @@ int manager_reload(struct manager *manager, char **ret_sentence)
 	if (is_anything_refused && ret_sentence)
 		*ret_sentence = refusals_text(config);
 	r = keep_former(config, manager->config);
-	if (r == 0) {
+	if (r < 0) {
+		log_error("the new configuration cannot be taken over: %s", strerror(-r));
+	} else {
 		config_free(manager->config);
 		manager->config = take(config);
 		log_set_level(manager->config->daemon.log_level);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,9 @@ static void short_sentence(const struct managed_share *share, char *text, size_t
 	char attempts[48] = "";
 
 	if (share->detail.nr_attempts > 0)
-		(void) snprintf(attempts, sizeof(attempts), " after %u more attempts",
-		                share->detail.nr_attempts);
+		(void) snprintf(attempts, sizeof(attempts), " after %u more attempt%s",
+		                share->detail.nr_attempts,
+		                share->detail.nr_attempts == 1 ? "" : "s");
 	(void) snprintf(text, text_bytes, "%s: %s of %s, %s missing, %s%s%s%s",
 	                share_state_text(share->state), size_text(share->done_bytes, got),
 	                size_text(share->declared_bytes, want),
@@ -73,27 +75,37 @@ static void short_sentence(const struct managed_share *share, char *text, size_t
 	                managed_share_reason(share), attempts, *remedy ? ": " : "", remedy);
 }
 
+/* How long the work at hand took: since it was seen to begin, or all of it between two looks. */
+static uint64_t spent_usec(const struct managed_share *share)
+{
+	const struct stage_status *early = &share->stages[STAGE_EARLY];
+	const struct stage_status *deferred = &share->stages[STAGE_DEFERRED];
+
+	if (share->began_usec)
+		return bytes_left(clock_monotonic_usec(), share->began_usec);
+	return bytes_left(bytes_max(early->finished_usec, deferred->finished_usec),
+	                  early->started_usec ? early->started_usec : deferred->started_usec);
+}
+
 static void report_finished(const struct managed_pool *pool, struct managed_share *share)
 {
 	char text[384], bytes[SIZE_TEXT_MAX], spent[SIZE_TEXT_MAX];
-	uint64_t started_usec = share->stages[STAGE_EARLY].started_usec
-	                                ? share->stages[STAGE_EARLY].started_usec
-	                                : share->stages[STAGE_DEFERRED].started_usec;
-	uint64_t finished_usec = bytes_max(share->stages[STAGE_EARLY].finished_usec,
-	                                   share->stages[STAGE_DEFERRED].finished_usec);
+	enum log_level level = share->state == SHARE_FAILED && pool->is_required
+	                               ? LOG_LEVEL_ERR
+	                               : LOG_LEVEL_WARNING;
 
 	if (share->state == SHARE_READY) {
 		(void) snprintf(text, sizeof(text), "ready, %s in %s",
-		                size_text(share->done_bytes, bytes),
-		                duration_text(bytes_left(finished_usec, started_usec), spent));
+		                size_text(bytes_left(share->done_bytes, share->began_bytes), bytes),
+		                duration_text(spent_usec(share), spent));
 		share_event(LOG_LEVEL_INFO, MESSAGE_SHARE_FINISHED, pool, share, text);
-		return;
+	} else {
+		short_sentence(share, text, sizeof(text));
+		share_event(level, share->is_stalled ? MESSAGE_STALLED : MESSAGE_SHARE_FINISHED,
+		            pool, share, text);
 	}
-	short_sentence(share, text, sizeof(text));
-	share_event(share->state == SHARE_FAILED && pool->is_required ? LOG_LEVEL_ERR
-	                                                              : LOG_LEVEL_WARNING,
-	            share->is_stalled ? MESSAGE_STALLED : MESSAGE_SHARE_FINISHED, pool, share,
-	            text);
+	share->began_usec = 0;
+	share->began_bytes = share->done_bytes;
 }
 
 static void report_trouble(const struct managed_pool *pool, struct managed_share *share)
@@ -130,8 +142,11 @@ void report_share(const struct managed_pool *pool, struct managed_share *share)
 	char text[128], bytes[SIZE_TEXT_MAX];
 
 	report_trouble(pool, share);
-	if (share->state == share->logged_state)
+	if (share->state == share->logged_state) {
+		if (share_state_is_settled(share->state))
+			share->began_bytes = share->done_bytes;
 		return;
+	}
 	if (share_state_is_settled(share->state)) {
 		report_finished(pool, share);
 		share->is_short_logged = false;
@@ -159,14 +174,12 @@ void report_completion(const struct manager *manager)
 		log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
 		          "ready: no pool is declared, nothing is taken");
 	else if (manager->is_ready)
-		log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
-		          "ready (%s): %s in service after %s", manager_state_text(manager),
-		          size_text(inventory->done_bytes, done),
-		          duration_text(clock_monotonic_usec() - manager->started_monotonic_usec,
-		                        spent));
+		log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields), "%s: %s in service after %s",
+		          manager_state_text(manager), size_text(inventory->done_bytes, done),
+		          duration_text(clock_monotonic_usec() - manager->armed_usec, spent));
 	else
 		log_event(LOG_LEVEL_ERR, fields, ELEMENTS(fields),
-		          "not ready (%s): what orders itself after nodeinit-ready.target is not "
+		          "not ready, %s: what orders itself after nodeinit-ready.target is not "
 		          "started",
 		          manager_state_text(manager));
 }
@@ -181,25 +194,58 @@ void report_notes(const struct config *config)
 		          fields, ELEMENTS(fields), "%s", config->notes[i].text);
 }
 
-void report_plan(const struct plan *plan, size_t nr_notes)
+static bool is_said(const struct manager *manager, const char *warning)
 {
-	for (size_t i = nr_notes; i < plan->nr_warnings; i++)
-		log_warning("%s", plan->warnings[i]);
+	for (size_t i = 0; i < manager->nr_plan_warnings; i++)
+		if (strcmp(manager->plan_warnings[i], warning) == 0)
+			return true;
+	return false;
 }
 
-void report_helpers(const struct manager *manager)
+void report_plan(struct manager *manager, struct plan *plan, size_t nr_notes)
 {
-	static const char *const fields[] = { MESSAGE_NODE_HELPED };
+	char **said = manager->plan_warnings;
+	size_t nr_said = manager->nr_plan_warnings;
+
+	for (size_t i = nr_notes; i < plan->nr_warnings; i++)
+		if (!is_said(manager, plan->warnings[i]))
+			report_event(LOG_LEVEL_WARNING, MESSAGE_PLAN, "%s", plan->warnings[i]);
+
+	manager->plan_warnings = take(plan->warnings);
+	manager->nr_plan_warnings = plan->nr_warnings;
+	plan->nr_warnings = 0;
+	for (size_t i = 0; i < nr_said; i++)
+		free(said[i]);
+	free(said);
+}
+
+void report_helpers(struct manager *manager)
+{
+	char node_field[FIELD_MAX];
+	const char *fields[] = { MESSAGE_NODE_HELPED, node_field };
 
 	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
-		const struct managed_node *node = &manager->inventory.nodes[i];
+		struct managed_node *node = &manager->inventory.nodes[i];
 
-		if (node->helper_node_id >= 0 && node->worker)
-			log_event(
-				LOG_LEVEL_INFO, fields, ELEMENTS(fields),
-				"node %u has no CPU to run on: its worker uses CPUs %s of node %d",
-				node->node_id, node->cpus_text, node->helper_node_id);
+		if (node->helper_node_id < 0 || !node->worker || node->is_helper_reported)
+			continue;
+		node->is_helper_reported = true;
+		(void) snprintf(node_field, sizeof(node_field), "NODEINIT_NODE=%u", node->node_id);
+		log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
+		          "node %u has no CPU to run on: its worker uses CPUs %s of node %d",
+		          node->node_id, node->cpus_text, node->helper_node_id);
 	}
+}
+
+void report_event(enum log_level level, const char *message_id, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	(void) vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	log_event(level, &message_id, 1, "%s", text);
 }
 
 char *report_pool_sentence(const struct managed_pool *pool)

@@ -76,6 +76,7 @@ static int load_daemon(struct load *load)
 		r = sources_add_dropins(&sources, &load->places, "nodeinitd.conf.d", &load->notes);
 	if (!r)
 		r = daemon_conf_read(&sources, &load->notes, &load->config->daemon);
+	load->config->is_daemon_refused = load->notes.is_anything_refused;
 	notes_begin(&load->notes, NULL, NULL);
 	return r;
 }

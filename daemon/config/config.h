@@ -130,6 +130,7 @@ struct config {
 	struct config_note *notes;
 	size_t nr_notes;          /* bounded; the last one says how many more there were */
 	bool is_anything_refused; /* any note is CONFIG_REFUSED */
+	bool is_daemon_refused;   /* one of nodeinitd.conf or its drop-ins is */
 	bool is_pools_unread;     /* a pools.d could not be read: what it declares is not known */
 	char **refused_pools;     /* names, ascending; complete even where notes were left out */
 	size_t nr_refused_pools;

@@ -6,8 +6,10 @@
  *
  *   written          read             variable                           rule
  *   ---------------  ---------------  ---------------------------------  -----------------------
- *   main             all              worker: node_id, nr_threads, cpus,  constant from
+ *   main             all              worker: node_id, nr_threads,        constant from
  *                                     backoff_usec, bell, arg             worker_new() on
+ *   main             worker, crew     worker: cpus                        written while no
+ *                                                                         thread exists
  *   main             all              run: worker, share; job: part, run, constant from
  *                                     has_worked (the pointer)            worker_add() on
  *   main, worker     main, worker     worker: runs (the list and links),  worker.lock

@@ -169,6 +169,20 @@ int worker_start(struct worker *worker)
 	return 0;
 }
 
+int worker_set_cpus(struct worker *worker, const struct idset *cpus)
+{
+	bool is_running;
+
+	worker_lock(worker);
+	is_running = worker->is_running;
+	worker_unlock(worker);
+	if (is_running)
+		return -EBUSY;
+	/* The former thread may still be about to return; main alone starts the next one. */
+	worker_join(worker);
+	return idset_copy(cpus, &worker->cpus);
+}
+
 void worker_pause(struct worker *worker)
 {
 	worker_lock(worker);

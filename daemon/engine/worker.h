@@ -58,6 +58,12 @@ int worker_add(struct worker *worker, struct share *share, uint64_t declared_byt
                uint64_t minimum_bytes, struct run **ret);
 
 /*
+ * Run on @cpus (copied) from the next start of its threads on. Return: 0; -EBUSY its threads run;
+ * -ENOMEM.
+ */
+int worker_set_cpus(struct worker *worker, const struct idset *cpus);
+
+/*
  * See to it that queued work is done: starts the threads unless they run. Harmless when there is
  * nothing to do. Return: 0; -EAGAIN no thread could be made (the queue stays).
  */

@@ -227,7 +227,7 @@ static unsigned round_clean(struct region_share *regions, struct region_stage *s
 			continue;
 		if (region->state == REGION_POISONED)
 			nr_poisoned++;
-		if (region->state == REGION_POISONED && regions->nr_held < POISONED_MAX)
+		if (region->state == REGION_POISONED && regions->nr_held < REGIONS_HELD_MAX)
 			regions->held[regions->nr_held++] = region->memory;
 		else if (region->state != REGION_NEW)
 			memory->destroy(&region->memory);

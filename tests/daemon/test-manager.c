@@ -186,7 +186,7 @@ START_TEST(test_a_fragmented_node_is_short_with_a_reason_said_once_and_retry_com
 	                                "missing, fragmented"),
 	                  1);
 	ck_assert_uint_eq(nr_lines_with("trying again"), 1);
-	ck_assert_uint_eq(nr_lines_with("not ready (failed)"), 1);
+	ck_assert_uint_eq(nr_lines_with("not ready, failed"), 1);
 
 	sentence = report_pool_sentence(inventory_pool(&manager->inventory, "pages"));
 	ck_assert_ptr_nonnull(strstr(sentence, "pool pages, node 1"));

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * pieces.h - what a managed share consists of: it grows by a piece at a time, and shrinks by them
+ *
+ * Layer: top. Threads: main.
+ */
+#pragma once
+
+#include "apply.h"
+#include "inventory.h"
+
+/*
+ * Room for one more of @item_bytes in an array of @nr, which grows by one. Return: the new item,
+ * zeroed; NULL when out of memory, and the array is as it was.
+ */
+void *array_add(void **array, size_t *nr, size_t item_bytes);
+
+/* Threads for one node by Threads=; auto: one a CPU, at most 16. Always at least 1. */
+unsigned pieces_threads(const struct daemon_config *config, size_t nr_cpus);
+
+/* What all pieces of a share are to bring, in bytes. */
+uint64_t pieces_granted_bytes(const struct managed_share *share);
+
+/* Cancel all pieces of a share and put them on their way out. Return: 0; -ENOMEM. */
+int pieces_leave(struct inventory *inventory, struct managed_share *share);
+
+/*
+ * Give the node's worker, which is made when the node has none, what its shares do not have yet.
+ * Return: 0; -ENOMEM; as shares_new().
+ */
+int pieces_grow_node(struct inventory *inventory, const struct plan_node *planned,
+                     const struct apply_setup *setup);
+
+/* Have idle shares give back what they have too much of; see managed_share.keep_bytes. */
+void pieces_give_back(struct inventory *inventory);
+
+/*
+ * See to it that every node's queued work is done; harmless for nodes at work or without any. A
+ * failure is logged once. Return: 0; -EAGAIN threads could not be made: call again later.
+ */
+int pieces_start(struct inventory *inventory);
