@@ -405,6 +405,45 @@ START_TEST(test_a_pool_that_comes_with_a_reload_gets_pages_of_its_own)
 }
 END_TEST
 
+START_TEST(test_new_settings_count_unless_their_own_file_is_refused)
+{
+	char *sentence = NULL;
+
+	daemon_write_conf(&d, "[Daemon]\nRetry=2\n");
+	start();
+	run_until(is_ready, "idle");
+	ck_assert_uint_eq(manager->context.retry, 2);
+
+	/* a broken pool is another matter */
+	daemon_write_conf(&d, "[Daemon]\nRetry=7\n");
+	daemon_write_pool(&d, "broken", "[Pool]\nKind=hugetlb\nSize=8192\n");
+	ck_assert_int_eq(manager_reload(manager, NULL), -EBADMSG);
+	ck_assert_uint_eq(manager->context.retry, 7);
+
+	daemon_write_conf(&d, "[Daemon]\nRetry=9\nStallTimeout=soon\n");
+	daemon_remove_pool(&d, "broken");
+	ck_assert_int_eq(manager_reload(manager, &sentence), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(sentence, "nodeinitd.conf:3: "));
+	free(sentence);
+	ck_assert_uint_eq(manager->context.retry, 7);
+}
+END_TEST
+
+/* Each generation is told in its own numbers. */
+START_TEST(test_what_grew_is_logged_as_what_was_added)
+{
+	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=100p\nNodes=0\n");
+	start();
+	run_until(is_ready, "ready");
+	ck_assert_uint_eq(nr_lines_with("pool pages, node 0: ready, 200 MiB in"), 1);
+	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=120p\nNodes=0\n");
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	run_until(is_ready, "grown");
+	ck_assert_uint_eq(nr_lines_with("pool pages, node 0: ready, 40 MiB in"), 1);
+	ck_assert_uint_eq(manager->completion.generation, 2);
+}
+END_TEST
+
 START_TEST(test_a_node_that_only_a_pool_names_fails_that_pool_in_its_words)
 {
 	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=10p\nNodes=0,7\n");
@@ -462,6 +501,8 @@ int main(void)
 	               test_pools_of_one_page_size_have_one_target_and_only_populated_bytes_count);
 	tcase_add_test(tc, test_a_reload_that_shrinks_gives_back_what_is_ours_and_nothing_else);
 	tcase_add_test(tc, test_a_pool_that_comes_with_a_reload_gets_pages_of_its_own);
+	tcase_add_test(tc, test_new_settings_count_unless_their_own_file_is_refused);
+	tcase_add_test(tc, test_what_grew_is_logged_as_what_was_added);
 	tcase_add_test(tc, test_a_node_that_only_a_pool_names_fails_that_pool_in_its_words);
 	tcase_add_test(tc, test_more_time_is_asked_for_only_while_counters_move);
 	suite_add_tcase(suite, tc);

@@ -329,6 +329,38 @@ START_TEST(test_one_thread_on_one_cpu_does_all_the_work)
 }
 END_TEST
 
+START_TEST(test_other_cpus_count_from_the_next_start_of_the_threads_on)
+{
+	scoped(idset_clear) struct idset one = { 0 };
+	struct fake first, second;
+	struct run *run;
+
+	bench_open(&bench, 1, 1000);
+	gate_init(&gate);
+	fake_init(&first, &bench, 0, 1, 0);
+	first.parts[STAGE_EARLY].chunk_gate = &gate;
+	run = bench_add(&bench, &first);
+	ck_assert_int_eq(idset_add(&one, (unsigned) sched_getcpu()), 0);
+	ck_assert_int_eq(worker_start(bench.worker), 0);
+	gate_await(&gate, 1);
+	ck_assert_int_eq(worker_set_cpus(bench.worker, &one), -EBUSY);
+	gate_open(&gate, 1);
+	bench_await_end(&bench);
+	ck_assert_int_eq(run_state(run), SHARE_READY);
+
+	ck_assert_int_eq(worker_set_cpus(bench.worker, &one), 0);
+	bench.book.nr_events = 0;
+	fake_init(&second, &bench, 1, 5, 5);
+	run = bench_add(&bench, &second);
+	ck_assert_int_eq(worker_start(bench.worker), 0);
+	bench_await_end(&bench);
+	ck_assert_int_eq(run_state(run), SHARE_READY);
+	ck_assert_uint_gt(bench.book.nr_events, 0);
+	for (unsigned i = 0; i < bench.book.nr_events; i++)
+		ck_assert_uint_eq(bench.book.events[i].nr_cpus, 1);
+}
+END_TEST
+
 START_TEST(test_cpus_that_went_offline_do_not_stop_the_work)
 {
 	struct fake fake;
@@ -406,6 +438,7 @@ int main(void)
 	               test_with_fewer_threads_than_asked_for_the_work_is_done_all_the_same);
 	tcase_add_test(threads, test_deferred_parts_run_in_the_background_and_early_ones_do_not);
 	tcase_add_test(threads, test_one_thread_on_one_cpu_does_all_the_work);
+	tcase_add_test(threads, test_other_cpus_count_from_the_next_start_of_the_threads_on);
 	tcase_add_test(threads, test_cpus_that_went_offline_do_not_stop_the_work);
 	tcase_add_test(threads, test_the_timeline_says_when_how_many_and_at_what_cost);
 	suite_add_tcase(suite, threads);
