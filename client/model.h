@@ -96,8 +96,7 @@ int model_look(const struct client *client, struct model *ret);
 int model_request(sd_bus *bus, sd_bus_message **ret);
 int model_request_host(sd_bus *bus, sd_bus_message **ret);
 
-/* Replace the model by a reply to GetManagedObjects. Return: 0; -EBADMSG; -ENOMEM: it is as it was.
- */
+/* Replace the model by a reply to GetManagedObjects. Return: 0; -EBADMSG, -ENOMEM: as it was. */
 int model_replace(struct model *model, sd_bus_message *reply);
 
 /* Take over a reply to GetAll of the host. Return: 0; -EBADMSG; -ENOMEM. */

@@ -8,8 +8,7 @@
 
 #include "client.h"
 
-/* Fill in what the terminal can do: colours, redrawing, UTF-8. NO_COLOR and TERM=dumb are obeyed.
- */
+/* Fill in what the terminal can do: colours, redrawing, UTF-8; NO_COLOR, TERM=dumb count. */
 void paint_probe(struct client *client);
 
 /* A sign of one column for @state: "●", or "*" where UTF-8 is not spoken. Static. */

@@ -101,8 +101,7 @@ static void on_log_level(void *arg, int level)
 	log_set_level(level);
 }
 
-/* Without its name at the start nobody can ever find it: end, and let the service manager decide.
- */
+/* Without its name at the start nobody can find it: end; the service manager decides. */
 static void give_up(struct manager *manager, const char *why)
 {
 	log_error("the name %s %s", NODEINIT_BUS_NAME, why);

@@ -105,7 +105,7 @@ static uint64_t charged_bytes(const struct inventory *inventory)
 
 void manager_refresh_context(struct manager *manager)
 {
-	manager->context.retry = manager->config->daemon.retry;
+	manager->context.nr_retries = manager->config->daemon.nr_retries;
 	manager->context.is_cpuset_restricted = manager->is_cpuset_restricted;
 }
 

@@ -116,7 +116,7 @@ static void report_trouble(const struct managed_pool *pool, struct managed_share
 		(void) snprintf(text, sizeof(text),
 		                "raced: something else changed the number of huge pages from "
 		                "%" PRIu64 " to %" PRIu64,
-		                share->detail.raced_from, share->detail.raced_to);
+		                share->detail.raced_from_pages, share->detail.raced_to_pages);
 		share_event(LOG_LEVEL_WARNING, MESSAGE_SHARE_RACED, pool, share, text);
 		share->logged_raced = share->detail.nr_raced;
 	}

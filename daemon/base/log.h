@@ -44,8 +44,7 @@ const char *log_level_text(enum log_level level);
 /* Return: "journal" or "console", what org.freedesktop.LogControl1 shows as the target. */
 const char *log_target(void);
 
-/* Write one line, unless its level is above the limit. What is too long is cut and ends in "...".
- */
+/* Write one line, unless its level is above the limit. A long one is cut, ends in "...". */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*

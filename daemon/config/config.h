@@ -104,7 +104,7 @@ struct daemon_config {
 
 	unsigned brake_pressure_percent; /* BrakePressure=, 0: never; default 20 */
 	uint64_t max_rate_bytes;         /* MaxRate=, per node and second; 0: no limit */
-	unsigned retry; /* Retry=, attempts after a step that brought nothing; default 4 */
+	unsigned nr_retries; /* Retry=, attempts after a step that brought nothing; default 4 */
 	uint64_t stall_timeout_usec;  /* StallTimeout=, default 10 min, UINT64_MAX: never */
 	uint64_t settle_timeout_usec; /* SettleTimeout=, default 10 s */
 	unsigned max_leases;          /* MaxLeases= per uid, default 64 */

@@ -65,7 +65,7 @@ void daemon_config_init(struct daemon_config *ret)
 		.early_shift = 8,
 		.threads_unit = THREADS_AUTO,
 		.brake_pressure_percent = 20,
-		.retry = 4,
+		.nr_retries = 4,
 		.stall_timeout_usec = UINT64_C(10) * 60 * 1000 * 1000,
 		.settle_timeout_usec = UINT64_C(10) * 1000 * 1000,
 		.max_leases = 64,
@@ -171,7 +171,7 @@ static int read_value(enum daemon_key key, const char *value, struct daemon_conf
 	case KEY_MAX_RATE:
 		return read_max_rate(value, &config->max_rate_bytes);
 	case KEY_RETRY:
-		return value_count(value, 0, RETRY_MAX, &config->retry);
+		return value_count(value, 0, RETRY_MAX, &config->nr_retries);
 	case KEY_STALL_TIMEOUT:
 		return read_stall_timeout(value, &config->stall_timeout_usec);
 	case KEY_SETTLE_TIMEOUT:

@@ -93,13 +93,13 @@ int page_account_join(struct page_account *account, struct share *share)
 
 void page_account_leave(struct page_account *account, const struct share *share)
 {
-	size_t kept = 0;
+	size_t nr_kept = 0;
 
 	(void) pthread_mutex_lock(&account->lock);
 	for (size_t i = 0; i < account->nr_members; i++)
 		if (account->members[i] != share)
-			account->members[kept++] = account->members[i];
-	account->nr_members = kept;
+			account->members[nr_kept++] = account->members[i];
+	account->nr_members = nr_kept;
 	renumber(account);
 	(void) pthread_mutex_unlock(&account->lock);
 }

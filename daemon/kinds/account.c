@@ -37,8 +37,7 @@ static int read_count(struct page_account *account, struct hugepages_count *ret,
 	return 0;
 }
 
-/* The write itself says nothing reliable but "no": a signal can cut it short and it still succeeds.
- */
+/* The write says nothing reliable but "no": cut short by a signal it still succeeds. */
 static int write_count(struct page_account *account, uint64_t nr_pages)
 {
 	int r = hugepages_write(account->context->kernel, account->node_id, account->page_bytes,
@@ -50,8 +49,8 @@ static int write_count(struct page_account *account, uint64_t nr_pages)
 static void note_race(struct page_account_result *result, uint64_t from_pages, uint64_t to_pages)
 {
 	result->was_raced = true;
-	result->raced_from = from_pages;
-	result->raced_to = to_pages;
+	result->raced_from_pages = from_pages;
+	result->raced_to_pages = to_pages;
 }
 
 /*
@@ -79,7 +78,7 @@ static int look(struct page_account *account, uint64_t target_pages,
 		return 0;
 	note_race(result, account->last_pages, pages);
 	r = pages < account->last_pages && pages < target_pages &&
-	                    account->nr_reasserts++ >= account->context->retry
+	                    account->nr_reasserts++ >= account->context->nr_retries
 	            ? -EAGAIN
 	            : 0;
 	account->last_pages = pages;
@@ -113,19 +112,19 @@ static int write_and_read(struct page_account *account, uint64_t nr_pages,
  */
 static int lower(struct page_account *account, uint64_t floor_pages, uint64_t *ret_pages)
 {
-	uint64_t surplus = surplus_pages(account), pages;
+	uint64_t extra_pages = surplus_pages(account), pages;
 	struct hugepages_count count;
 	int r;
 
-	r = write_and_read(account,
-	                   account->adds_surplus ? bytes_left(floor_pages, surplus) : floor_pages,
-	                   &count, &pages);
+	r = write_and_read(
+		account, account->adds_surplus ? bytes_left(floor_pages, extra_pages) : floor_pages,
+		&count, &pages);
 	if (r < 0)
 		return r;
-	if (pages > floor_pages && surplus > 0 && !account->adds_surplus) {
+	if (pages > floor_pages && extra_pages > 0 && !account->adds_surplus) {
 		account->adds_surplus = true;
 		floor_pages = bytes_max(floor_pages, in_use_pages(&count));
-		r = write_and_read(account, bytes_left(floor_pages, surplus), &count, &pages);
+		r = write_and_read(account, bytes_left(floor_pages, extra_pages), &count, &pages);
 		if (r < 0)
 			return r;
 	}
@@ -142,7 +141,7 @@ static int lower(struct page_account *account, uint64_t floor_pages, uint64_t *r
 static int write_step(struct page_account *account, uint64_t next_pages, uint64_t target_pages,
                       uint64_t *ret_pages)
 {
-	uint64_t surplus = surplus_pages(account), pages, floor_pages;
+	uint64_t extra_pages = surplus_pages(account), pages, floor_pages;
 	struct hugepages_count count;
 	int r;
 
@@ -150,7 +149,7 @@ static int write_step(struct page_account *account, uint64_t next_pages, uint64_
 	if (r < 0)
 		return r;
 	floor_pages = bytes_max(target_pages, in_use_pages(&count));
-	if (pages > next_pages && pages - next_pages <= surplus) {
+	if (pages > next_pages && pages - next_pages <= extra_pages) {
 		account->adds_surplus = true;
 		if (pages > floor_pages)
 			return lower(account, floor_pages, ret_pages);
@@ -184,13 +183,14 @@ static int set_back(struct page_account *account, uint64_t from_pages, uint64_t 
 	note_race(result, from_pages, to_pages);
 	account->last_pages = to_pages;
 	result->nr_pages = to_pages;
-	return account->nr_reasserts++ < account->context->retry ? 1 : stop(result, REASON_RACED);
+	return account->nr_reasserts++ < account->context->nr_retries ? 1
+	                                                              : stop(result, REASON_RACED);
 }
 
 static int grow(struct page_account *account, uint64_t target_pages,
                 struct page_account_result *result)
 {
-	uint64_t before, pages, step, room, available_bytes;
+	uint64_t before_pages, pages, step_pages, left_pages, available_bytes;
 	int r;
 
 	r = look(account, target_pages, result);
@@ -198,35 +198,36 @@ static int grow(struct page_account *account, uint64_t target_pages,
 		return stop(result, REASON_RACED);
 	if (r < 0)
 		return r;
-	before = result->nr_pages;
-	if (before >= target_pages)
+	before_pages = result->nr_pages;
+	if (before_pages >= target_pages)
 		return 0;
 
-	room = room_pages(account, &available_bytes);
-	if (room == 0)
+	left_pages = room_pages(account, &available_bytes);
+	if (left_pages == 0)
 		return stop(result, available_bytes < account->page_bytes ? REASON_NO_MEMORY
 		                                                          : REASON_EXCEEDS_RESERVE);
-	step = bytes_min(bytes_max(STEP_BYTES / account->page_bytes, 1), target_pages - before);
-	step = bytes_min(step, room);
+	step_pages = bytes_min(bytes_max(STEP_BYTES / account->page_bytes, 1),
+	                       target_pages - before_pages);
+	step_pages = bytes_min(step_pages, left_pages);
 
-	r = write_step(account, before + step, target_pages, &pages);
+	r = write_step(account, before_pages + step_pages, target_pages, &pages);
 	if (r < 0)
 		return r;
-	if (pages == before && !account->is_compacted) {
+	if (pages == before_pages && !account->is_compacted) {
 		account->is_compacted = true;
 		if (hugepages_compact(account->context->kernel, account->node_id) == 0) {
-			r = write_step(account, before + step, target_pages, &pages);
+			r = write_step(account, before_pages + step_pages, target_pages, &pages);
 			if (r < 0)
 				return r;
 		}
 	}
-	if (pages < before)
-		return set_back(account, before + step, pages, result);
+	if (pages < before_pages)
+		return set_back(account, before_pages + step_pages, pages, result);
 	account->last_pages = pages;
 	result->nr_pages = pages;
 	if (pages >= target_pages)
 		return 0;
-	if (pages > before)
+	if (pages > before_pages)
 		return 1;
 	return stop(result, bytes_mul(target_pages - pages, account->page_bytes) <= available_bytes
 	                            ? REASON_FRAGMENTED
@@ -283,7 +284,7 @@ int page_account_check(struct page_account *account, uint64_t target_pages,
 		result->reason = error_reason(r);
 		return r;
 	}
-	return result->was_raced && result->raced_to < result->raced_from &&
+	return result->was_raced && result->raced_to_pages < result->raced_from_pages &&
 	       result->nr_pages < target_pages;
 }
 

@@ -25,8 +25,8 @@ struct hugetlb_share {
 	struct hugetlb_stage stages[NR_STAGES];
 	unsigned nr_attempts;
 	unsigned nr_raced;
-	uint64_t raced_from;
-	uint64_t raced_to;
+	uint64_t raced_from_pages;
+	uint64_t raced_to_pages;
 };
 
 static int hugetlb_share_new(struct share **ret)
@@ -40,7 +40,7 @@ static int hugetlb_share_new(struct share **ret)
 	return 0;
 }
 
-/* What the pool holds of the pages between @start and @end. */
+/* What the pool, of @nr_pages, holds between @start_pages and @end_pages. */
 static uint64_t held_bytes(uint64_t nr_pages, uint64_t start_pages, uint64_t end_pages,
                            uint64_t page_bytes)
 {
@@ -52,8 +52,8 @@ static void note_race(struct hugetlb_share *hugetlb, const struct page_account_r
 	if (!result->was_raced)
 		return;
 	hugetlb->nr_raced++;
-	hugetlb->raced_from = result->raced_from;
-	hugetlb->raced_to = result->raced_to;
+	hugetlb->raced_from_pages = result->raced_from_pages;
+	hugetlb->raced_to_pages = result->raced_to_pages;
 }
 
 static int hugetlb_prepare(struct part *part)
@@ -137,7 +137,7 @@ static int hugetlb_finish(struct part *part, bool is_cancelled)
 	if (!is_cancelled && r == 1 && !stage->is_short) {
 		/* Set back after it was reached: again at once; the account bounds how often. */
 	} else if (!is_cancelled && r >= 0 && stage->is_short && is_worth_retrying(stage) &&
-	           stage->nr_attempts < share->context->retry) {
+	           stage->nr_attempts < share->context->nr_retries) {
 		stage->nr_attempts++;
 		hugetlb->nr_attempts++;
 		r = -EAGAIN;
@@ -169,8 +169,8 @@ static void hugetlb_share_read(const struct share *share, struct share_status *r
 	status.early_done_bytes = hugetlb->stages[STAGE_EARLY].done_bytes;
 	status.nr_attempts = hugetlb->nr_attempts;
 	status.nr_raced = hugetlb->nr_raced;
-	status.raced_from = hugetlb->raced_from;
-	status.raced_to = hugetlb->raced_to;
+	status.raced_from_pages = hugetlb->raced_from_pages;
+	status.raced_to_pages = hugetlb->raced_to_pages;
 	(void) pthread_mutex_unlock(&hugetlb->lock);
 	*ret = status;
 }

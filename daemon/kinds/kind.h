@@ -55,16 +55,17 @@ const char *share_reason_text(enum share_reason reason);
 
 /* A consistent look at a share; taken by share_read. */
 struct share_status {
-	uint64_t done_bytes; /* in service: resident, zeroed, on its node; grows while chunks finish
-	                      */
+	/* In service: resident, zeroed, on its node. Grows while chunks finish. */
+	uint64_t done_bytes;
 	uint64_t early_done_bytes; /* of these, by the early part */
 	enum share_reason reason; /* of what is missing; REASON_NONE while nothing is known to be */
 	int error;                /* -errno behind REASON_FAILED, REASON_UNSUPPORTED; else 0 */
 	unsigned nr_attempts;     /* rounds that were started after the first came back short */
 	unsigned nr_poisoned;     /* regions built anew because of hardware poison */
 	unsigned nr_raced;        /* times that somebody else changed what we had set */
-	uint64_t raced_from; /* the last time: the value we had set, and the one found instead */
-	uint64_t raced_to;
+	/* The last time: the value we had set, and the one found instead. */
+	uint64_t raced_from_pages;
+	uint64_t raced_to_pages;
 };
 
 struct kind_ops;
@@ -83,9 +84,9 @@ struct part {
 struct kind_context {
 	struct kernel *kernel;
 	const struct memory_ops *memory;
-	uint64_t chunk_bytes; /* at most this in one chunk, or one page where that is larger: 64 MiB
-	                       */
-	unsigned retry;       /* attempts after a short round */
+	/* At most this in one chunk, or one page where that is larger; the daemon takes 64 MiB. */
+	uint64_t chunk_bytes;
+	unsigned nr_retries; /* attempts after a short round */
 	bool is_cpuset_restricted;
 };
 
@@ -178,13 +179,13 @@ struct page_account *page_account_ref(struct page_account *account);
 struct page_account *page_account_unref(struct page_account *account);
 
 struct page_account_result {
-	uint64_t nr_pages; /* in the node's pool after this step, without surplus: they do not last
-	                    */
+	/* In the node's pool after this step, without surplus pages, which do not last. */
+	uint64_t nr_pages;
 	enum share_reason reason;
 	int error;
 	bool was_raced;
-	uint64_t raced_from;
-	uint64_t raced_to;
+	uint64_t raced_from_pages;
+	uint64_t raced_to_pages;
 };
 
 /*

@@ -138,8 +138,7 @@ static int smaps_huge(const void *address, uint64_t *ret_bytes)
 	r = find_line(file, address, &line, &line_bytes);
 	if (r < 0)
 		return r;
-	/* Field names have a colon; the line of the next mapping has none before its first blank.
-	 */
+	/* Field names have a colon; the next mapping's line has none before its first blank. */
 	while (getline(&line, &line_bytes, file) > 0) {
 		unsigned long long kib;
 		size_t name_bytes = strcspn(line, " ");

@@ -213,8 +213,7 @@ static int set_up(struct memory *memory)
 	if (memory->page == PLAN_PAGE_THP && memory->is_sealable &&
 	    madvise(memory->address, memory->bytes, MADV_HUGEPAGE) < 0)
 		return -EOPNOTSUPP;
-	/* ENOMEM here is RLIMIT_MEMLOCK, a matter of rights: the memory has not been asked for yet.
-	 */
+	/* ENOMEM here is RLIMIT_MEMLOCK, a matter of rights: no memory was asked for yet. */
 	if (memory->is_locked && memory->page != PLAN_PAGE_HUGETLB &&
 	    mlock2(memory->address, memory->bytes, MLOCK_ONFAULT) < 0)
 		return errno == ENOMEM ? -EPERM : -errno;

@@ -69,10 +69,11 @@ struct region_share {
 	unsigned nr_attempts;
 	unsigned nr_poisoned;
 	unsigned nr_raced;
-	uint64_t raced_from;
-	uint64_t raced_to;
+	uint64_t raced_from_pages;
+	uint64_t raced_to_pages;
 };
 
+/* Begin with a region of @bytes that has no memory yet. */
 void region_init(struct region *region, uint64_t bytes);
 /* Before a round: nothing of it is filled. Return: its chunks. */
 uint64_t region_restart(struct region *region, uint64_t chunk_bytes);
@@ -84,22 +85,36 @@ uint64_t region_restart(struct region *region, uint64_t chunk_bytes);
  */
 struct region *region_take_chunk(struct region_share *regions, struct region_stage *stage,
                                  uint64_t chunk_bytes, uint64_t *ret_offset_bytes);
+
+/* The chunk that was taken is done, or has failed: the file has a writer less. */
 void region_leave(struct region_share *regions, struct region *region);
 
 /* Make its memory unless somebody has. Return: 0; -EHWPOISON it is given up; as memory_ops.make. */
 int region_make(struct share *share, struct region *region);
+
+/* Its memory has hardware poison: no further chunk of it is worth filling. */
 void region_poison(struct region *region);
 
-/* Add to the progress what was filled; take all of it back. */
+/* Add @bytes that were filled to the progress, what was counted before its poison only once. */
 void region_count(struct region_stage *stage, struct region *region, uint64_t bytes);
+
+/* Take back from the progress all that a region has in it. */
 void region_uncount(struct region_stage *stage, struct region *region);
+
+/* What ready regions of the stage lack of @want_bytes. */
 uint64_t region_missing_bytes(const struct region_stage *stage, uint64_t want_bytes);
 
 /* The stock. Room is made beforehand, so that adding cannot fail. Return: 0; -ENOMEM. */
 int region_stock_reserve(struct region_share *regions, size_t nr_more);
+
+/* A region became ready; one that was is to be given back. */
 void region_stock_add(struct region_share *regions, struct region *region);
 void region_stock_remove(struct region_share *regions, const struct region *region);
+
+/* Let go of the memory that is held for its poison. */
 void region_drop_held(struct region_share *regions);
+
+/* Keep for the status that somebody else changed the node's pool. */
 void region_note_race(struct region_share *regions, const struct page_account_result *result);
 
 /* What Reserve= leaves of the node. Return: false when the kernel does not say. */
@@ -109,7 +124,6 @@ bool region_is_reserve_touched(const struct part *part, uint64_t index);
 
 /* Whether the error says that there was not enough memory. */
 bool region_is_short(int error);
-/* Why @missing_bytes are missing after @error (0: not all was queued), and whether time may help.
- */
+/* Why @missing_bytes are missing after @error (0: not all was queued); may time help? */
 enum share_reason region_reason(struct part *part, int error, uint64_t missing_bytes,
                                 bool *ret_may_retry);

@@ -183,8 +183,8 @@ void region_note_race(struct region_share *regions, const struct page_account_re
 		return;
 	(void) pthread_mutex_lock(&regions->lock);
 	regions->nr_raced++;
-	regions->raced_from = result->raced_from;
-	regions->raced_to = result->raced_to;
+	regions->raced_from_pages = result->raced_from_pages;
+	regions->raced_to_pages = result->raced_to_pages;
 	(void) pthread_mutex_unlock(&regions->lock);
 }
 

@@ -283,7 +283,7 @@ static int region_finish(struct part *part, bool is_cancelled)
 		return 1;
 	}
 	reason = region_reason(part, error, missing_bytes, &may_retry);
-	if (!may_retry || stage->nr_attempts >= part->share->context->retry)
+	if (!may_retry || stage->nr_attempts >= part->share->context->nr_retries)
 		return settle(regions, stage, reason, error ? error : stage->limit_error);
 	stage->nr_attempts++;
 	(void) pthread_mutex_lock(&regions->lock);
@@ -314,8 +314,8 @@ static void region_share_read(const struct share *share, struct share_status *re
 	status.nr_attempts = regions->nr_attempts;
 	status.nr_poisoned = regions->nr_poisoned;
 	status.nr_raced = regions->nr_raced;
-	status.raced_from = regions->raced_from;
-	status.raced_to = regions->raced_to;
+	status.raced_from_pages = regions->raced_from_pages;
+	status.raced_to_pages = regions->raced_to_pages;
 	(void) pthread_mutex_unlock(&regions->lock);
 	*ret = status;
 }

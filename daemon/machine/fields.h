@@ -9,8 +9,7 @@
 
 #include <stdint.h>
 
-/* Return: where the value of @name begins in @text, or NULL when no line has that name. Borrowed.
- */
+/* Return: where the value of @name begins in @text, borrowed; NULL: no line has that name. */
 const char *field_find(const char *text, const char *name);
 
 /* Its value up to the end of the line. The caller frees. Return: NULL when missing or -ENOMEM. */

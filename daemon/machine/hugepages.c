@@ -25,8 +25,7 @@ int hugepages_read(struct kernel *kernel, unsigned node_id, uint64_t page_bytes,
 		return r;
 	r = kernel_read_u64(kernel, &count.surplus_pages,
 	                    POOL_PATH(node_id, page_bytes, "surplus_hugepages"));
-	/* Gigantic pages have no surplus on some kernels, a tree written by hand has no such file.
-	 */
+	/* Gigantic pages have no surplus on some kernels, hand-written trees no such file. */
 	if (r == -ENOENT)
 		count.surplus_pages = 0;
 	else if (r < 0)

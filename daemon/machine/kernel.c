@@ -40,8 +40,7 @@ static int tree_open(struct kernel *kernel, const char *path, int flags)
 
 	flags |= O_CLOEXEC | O_NOCTTY;
 	if (!kernel->is_live) {
-		/* A FIFO that somebody put into the tree is empty, and nobody waits for a writer.
-		 */
+		/* A FIFO that somebody put into the tree is empty; nobody waits for a writer. */
 		flags |= O_NONBLOCK;
 		how.flags = (uint64_t) flags;
 		fd = (int) syscall(SYS_openat2, tree->root_fd, below_root(path), &how, sizeof(how));

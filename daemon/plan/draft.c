@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From the configuration to nodes, pools and shares: what is asked for, before anything is refused.
- */
+/* From the configuration to nodes, pools and shares: what is asked for, nothing refused yet. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an operator would want to be told of the huge pages that are there, and those that are not.
- */
+/* What an operator wants to be told of the huge pages that are there, and that are not. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,8 +9,7 @@
 
 #include "draft.h"
 
-/* MemTotal below this part of the blocks: page structs are initialised when memory is first used.
- */
+/* MemTotal below this part of the blocks: page structs are initialised at first use. */
 #define SHOWN_PERCENT 90
 
 int draft_say(struct plan *plan, const char *format, ...)

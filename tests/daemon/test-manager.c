@@ -412,20 +412,20 @@ START_TEST(test_new_settings_count_unless_their_own_file_is_refused)
 	daemon_write_conf(&d, "[Daemon]\nRetry=2\n");
 	start();
 	run_until(is_ready, "idle");
-	ck_assert_uint_eq(manager->context.retry, 2);
+	ck_assert_uint_eq(manager->context.nr_retries, 2);
 
 	/* a broken pool is another matter */
 	daemon_write_conf(&d, "[Daemon]\nRetry=7\n");
 	daemon_write_pool(&d, "broken", "[Pool]\nKind=hugetlb\nSize=8192\n");
 	ck_assert_int_eq(manager_reload(manager, NULL), -EBADMSG);
-	ck_assert_uint_eq(manager->context.retry, 7);
+	ck_assert_uint_eq(manager->context.nr_retries, 7);
 
 	daemon_write_conf(&d, "[Daemon]\nRetry=9\nStallTimeout=soon\n");
 	daemon_remove_pool(&d, "broken");
 	ck_assert_int_eq(manager_reload(manager, &sentence), -EBADMSG);
 	ck_assert_ptr_nonnull(strstr(sentence, "nodeinitd.conf:3: "));
 	free(sentence);
-	ck_assert_uint_eq(manager->context.retry, 7);
+	ck_assert_uint_eq(manager->context.nr_retries, 7);
 }
 END_TEST
 

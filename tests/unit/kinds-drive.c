@@ -16,7 +16,7 @@ void drive_open(struct drive *drive)
 		.kernel = kernel_model_kernel(drive->model),
 		.memory = &memory_model,
 		.chunk_bytes = 64 * MIB,
-		.retry = 4,
+		.nr_retries = 4,
 	};
 	drive->node = (struct plan_node){
 		.node_id = DRIVE_NODE,

@@ -28,7 +28,7 @@ static void check_defaults(const struct daemon_config *daemon)
 	ck_assert_int_eq(daemon->threads_unit, THREADS_AUTO);
 	ck_assert_uint_eq(daemon->brake_pressure_percent, 20);
 	ck_assert_uint_eq(daemon->max_rate_bytes, 0);
-	ck_assert_uint_eq(daemon->retry, 4);
+	ck_assert_uint_eq(daemon->nr_retries, 4);
 	ck_assert_uint_eq(daemon->stall_timeout_usec, 600 * UINT64_C(1000000));
 	ck_assert_uint_eq(daemon->settle_timeout_usec, 10 * UINT64_C(1000000));
 	ck_assert_uint_eq(daemon->max_leases, 64);
@@ -74,7 +74,7 @@ START_TEST(test_every_key_is_read)
 	ck_assert_uint_eq(daemon->threads, 6);
 	ck_assert_uint_eq(daemon->brake_pressure_percent, 35);
 	ck_assert_uint_eq(daemon->max_rate_bytes, GIB);
-	ck_assert_uint_eq(daemon->retry, 0);
+	ck_assert_uint_eq(daemon->nr_retries, 0);
 	ck_assert_uint_eq(daemon->stall_timeout_usec, 120 * UINT64_C(1000000));
 	ck_assert_uint_eq(daemon->settle_timeout_usec, 500000);
 	ck_assert_uint_eq(daemon->max_leases, 8);
@@ -159,7 +159,7 @@ START_TEST(test_a_bad_value_leaves_the_other_settings_alone)
 	                    "refused nodeinitd.conf:2: Retry=often is not accepted; accepted: a "
 	                    "number from 0 to 100\n");
 
-	ck_assert_uint_eq(daemon->retry, 4);
+	ck_assert_uint_eq(daemon->nr_retries, 4);
 	ck_assert_uint_eq(daemon->max_leases, 8);
 }
 END_TEST
@@ -198,7 +198,7 @@ START_TEST(test_dropins_of_the_daemon_are_applied_in_order)
 	tree_file("nodeinitd.conf.d/README", "[Daemon]\nRetry=99\n");
 	config = tree_load();
 	tree_expect_notes("");
-	ck_assert_uint_eq(config->daemon.retry, 3);
+	ck_assert_uint_eq(config->daemon.nr_retries, 3);
 	ck_assert_uint_eq(config->daemon.max_leases, 2);
 	ck_assert_int_eq(config->daemon.threads_unit, THREADS_AUTO);
 }
@@ -213,7 +213,7 @@ START_TEST(test_an_empty_daemon_file_hides_the_later_one_and_keeps_dropins)
 	tree_file("usr/lib/nodeinit/nodeinitd.conf.d/x.conf", "[Daemon]\nMaxLeases=9\n");
 	config = tree_search();
 	tree_expect_notes("");
-	ck_assert_uint_eq(config->daemon.retry, 4);
+	ck_assert_uint_eq(config->daemon.nr_retries, 4);
 	ck_assert_uint_eq(config->daemon.max_leases, 9);
 }
 END_TEST

@@ -334,8 +334,8 @@ START_TEST(test_a_pool_that_was_set_back_is_one_event_with_both_values_and_set_a
 	drive_part(&share->parts[STAGE_EARLY]);
 	status = drive_status(share);
 	ck_assert_uint_eq(status.nr_raced, 1);
-	ck_assert_uint_eq(status.raced_from, 512);
-	ck_assert_uint_eq(status.raced_to, 7);
+	ck_assert_uint_eq(status.raced_from_pages, 512);
+	ck_assert_uint_eq(status.raced_to_pages, 7);
 	ck_assert_uint_eq(status.done_bytes, 1024 * HUGE);
 	ck_assert_int_eq(status.reason, REASON_NONE);
 	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 1024);
@@ -352,8 +352,8 @@ START_TEST(test_a_pool_set_back_after_it_was_reached_is_seen_when_it_settles)
 	ck_assert_int_eq(share->ops->finish(part, false), 1);
 	drive_part(part);
 	ck_assert_uint_eq(drive_status(share).nr_raced, 1);
-	ck_assert_uint_eq(drive_status(share).raced_from, 100);
-	ck_assert_uint_eq(drive_status(share).raced_to, 20);
+	ck_assert_uint_eq(drive_status(share).raced_from_pages, 100);
+	ck_assert_uint_eq(drive_status(share).raced_to_pages, 20);
 	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 100);
 }
 END_TEST
@@ -388,8 +388,8 @@ START_TEST(test_a_rival_that_lowers_below_what_was_there_is_raced_not_fragmented
 	kernel_model_add_rival(drive.model, DRIVE_NODE, HUGE, 10, 1);
 	drive_part(&share->parts[STAGE_EARLY]);
 	ck_assert_uint_eq(drive_status(share).nr_raced, 1);
-	ck_assert_uint_eq(drive_status(share).raced_from, 200);
-	ck_assert_uint_eq(drive_status(share).raced_to, 10);
+	ck_assert_uint_eq(drive_status(share).raced_from_pages, 200);
+	ck_assert_uint_eq(drive_status(share).raced_to_pages, 10);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 200 * HUGE);
 	ck_assert_uint_eq(kernel_model_nr_compactions(drive.model, DRIVE_NODE), 0);
 }
