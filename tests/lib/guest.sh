@@ -35,11 +35,11 @@ guest_install() { # source root, folder, destination
 
 	mkdir -p "$folder"
 	: >"$folder/build.log"
-	if [ ! -d "$folder/build/meson-private" ]; then
-		meson setup "$folder/build" "$source_root" --prefix=/usr --sysconfdir=/etc -Dtests=false \
-			-Dman=disabled >>"$folder/build.log" 2>&1
-	fi
-	if ! ninja -C "$folder/build" >>"$folder/build.log" 2>&1; then
+	# shellcheck source=tools/configure.sh
+	. "$source_root/tools/configure.sh"
+	if ! configure "$folder/build" "$source_root" --prefix=/usr --sysconfdir=/etc -Dtests=false \
+		-Dman=disabled >>"$folder/build.log" 2>&1 ||
+		! ninja -C "$folder/build" >>"$folder/build.log" 2>&1; then
 		tail -n 40 "$folder/build.log"
 		return 1
 	fi
