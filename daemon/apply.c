@@ -105,6 +105,7 @@ static int add_pools(struct inventory *inventory, const struct plan *plan)
 			pool->is_locked = planned->is_locked;
 		}
 		pool->is_required = planned->is_required;
+		pool->is_empty = planned->is_empty;
 	}
 	if (inventory->nr_pools > 0)
 		qsort(inventory->pools, inventory->nr_pools, sizeof(*inventory->pools),
@@ -143,6 +144,7 @@ static int update_shares(struct inventory *inventory, const struct plan_node *no
 		share->refused_bytes = planned->refused_bytes;
 		share->minimum_bytes = planned->minimum_bytes;
 		share->refusal = planned->refusal;
+		share->is_unmet = planned->is_unmet;
 		share->keep_bytes = UINT64_MAX;
 		if (planned->early_bytes + planned->deferred_bytes < pieces_granted_bytes(share))
 			share->keep_bytes = planned->early_bytes + planned->deferred_bytes;

@@ -88,10 +88,10 @@ static void share_look(struct managed_share *share)
 	}
 
 	share->is_giving_back &= !is_idle;
-	if (share->keep_bytes != UINT64_MAX || share->is_giving_back) /* what is still too much */
-		share->done_bytes = bytes_min(share->done_bytes, share->declared_bytes);
+	/* what is still to be given back does not count */
+	share->done_bytes = bytes_min(share->done_bytes, share->declared_bytes);
 
-	if (share->is_stalled)
+	if (share->is_stalled || share->is_unmet)
 		share->state = SHARE_FAILED;
 	else if (is_settled || share->is_giving_back)
 		share->state = share_state_outcome(share->declared_bytes, share->minimum_bytes,
@@ -105,7 +105,7 @@ static void share_look(struct managed_share *share)
 
 static void pool_look(struct managed_pool *pool)
 {
-	pool->state = SHARE_READY;
+	pool->state = pool->is_empty ? SHARE_FAILED : SHARE_READY;
 	pool->declared_bytes = pool->done_bytes = pool->short_bytes = 0;
 	for (size_t i = 0; i < pool->nr_shares; i++) {
 		struct managed_share *share = &pool->shares[i];

@@ -36,6 +36,7 @@ struct managed_share {
 	uint64_t refused_bytes;
 	uint64_t minimum_bytes;
 	enum plan_refusal refusal;
+	bool is_unmet; /* see struct plan_share */
 	struct piece *pieces;
 	size_t nr_pieces;
 	uint64_t began_usec;  /* monotonic; of the work at hand, for the log; 0: none seen */
@@ -65,6 +66,7 @@ struct managed_pool {
 	uint64_t page_bytes;
 	bool is_required;
 	bool is_locked;
+	bool is_empty;                /* see struct plan_pool */
 	struct managed_share *shares; /* by node_id */
 	size_t nr_shares;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <ev.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -24,7 +26,8 @@ static void on_terminate(struct ev_loop *loop, ev_signal *signal, int events)
 static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 {
 	(void) loop, (void) events;
-	(void) manager_reload(signal->data, NULL);
+	if (signal->data)
+		(void) manager_reload(signal->data, NULL);
 }
 
 static void loop_destroyp(struct ev_loop **loop)
@@ -59,6 +62,15 @@ static int run(const struct options *options)
 		log_error("no event loop can be made: neither epoll nor poll works here");
 		return STATUS_FAILED;
 	}
+	/* first, so that none of them ends us half-way; they are looked at once the loop runs */
+	ev_signal_init(&terminate, on_terminate, SIGTERM);
+	ev_signal_init(&interrupt, on_terminate, SIGINT);
+	ev_signal_init(&hangup, on_hangup, SIGHUP);
+	hangup.data = NULL;
+	ev_signal_start(loop, &terminate);
+	ev_signal_start(loop, &interrupt);
+	ev_signal_start(loop, &hangup);
+
 	r = kernel_open("", &kernel);
 	if (r == 0)
 		r = memory_system_open();
@@ -80,14 +92,7 @@ static int run(const struct options *options)
 	if (manager_new(&setup, &manager) < 0)
 		return STATUS_FAILED;
 
-	ev_signal_init(&terminate, on_terminate, SIGTERM);
-	ev_signal_init(&interrupt, on_terminate, SIGINT);
-	ev_signal_init(&hangup, on_hangup, SIGHUP);
 	hangup.data = manager;
-	ev_signal_start(loop, &terminate);
-	ev_signal_start(loop, &interrupt);
-	ev_signal_start(loop, &hangup);
-
 	if (manager_start(manager) < 0)
 		return STATUS_FAILED;
 	ev_run(loop, 0);
@@ -96,14 +101,26 @@ static int run(const struct options *options)
 	return manager_has_failed(manager) ? STATUS_FAILED : STATUS_OK;
 }
 
+/* Whoever closed a standard descriptor must not find a region's memory in its place. */
+static void open_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR); /* not close-on-exec: nothing is executed */
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	(void) fd_close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
 	int status;
 
+	open_standard_descriptors();
 	switch (options_parse(argc, argv, &options)) {
 	case OPTIONS_DONE:
-		return STATUS_OK;
+		return fflush(stdout) == 0 ? STATUS_OK : STATUS_FAILED;
 	case OPTIONS_BAD:
 		return STATUS_USAGE;
 	case OPTIONS_RUN:

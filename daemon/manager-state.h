@@ -39,6 +39,7 @@ struct manager {
 	bool is_cpuset_restricted; /* some node is outside Mems_allowed */
 	char **plan_warnings; /* what the last plan said, so that a Reload says only what is new */
 	size_t nr_plan_warnings;
+	bool were_pools_read;    /* at least once; until then nobody knows what is declared */
 	size_t nr_refused_pools; /* declared in files that cannot be used, with no former version */
 	char *refused_text;      /* what is wrong with the first of them */
 

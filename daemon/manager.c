@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "manager-state.h"
 #include "messages.h"
+#include "pieces.h"
 
 #define CHUNK_BYTES (64 * MIB)
 
@@ -44,6 +45,8 @@ static int on_resume(void *arg)
 	if (manager->is_paused)
 		report_event(LOG_LEVEL_INFO, MESSAGE_PAUSE, "resumed");
 	manager->is_paused = false;
+	/* so that the pause is not taken for a stall */
+	inventory_look(&manager->inventory, clock_monotonic_usec());
 	each_worker(manager, worker_resume);
 	manager_look(manager);
 	return 0;
@@ -74,6 +77,7 @@ static int on_retry(void *arg, const char *name, char **ret_sentence)
 
 	if (!pool)
 		return -ENOENT;
+	nr_retried += pieces_recheck(&manager->inventory, manager->setup.kernel);
 	for (size_t i = 0; i < pool->nr_shares; i++)
 		nr_retried += retry_share(&pool->shares[i]);
 	if (nr_retried == 0) {

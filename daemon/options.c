@@ -72,6 +72,8 @@ enum options_verdict options_parse(int argc, char **argv, struct options *ret)
 	}
 	if (optind < argc)
 		return bad("it takes no arguments besides options");
+	if (options.root && !*options.root)
+		return bad("--root needs a directory");
 	if (options.root && !options.is_plan)
 		return bad("--root only makes sense with --plan");
 	if (options.is_json && !options.is_plan)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "machine/hugepages.h"
 #include "pieces.h"
 
 /*
@@ -182,6 +183,7 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 		return r;
 	}
 	*slot = piece;
+	managed->is_giving_back = false; /* there is work again, and it decides the state */
 	return 0;
 }
 
@@ -250,6 +252,24 @@ static bool is_share_idle(const struct managed_share *share)
 	return true;
 }
 
+/* Pieces that have given back everything are of no use any more. */
+static void share_drop_empty(struct managed_share *share)
+{
+	size_t nr_kept = 0;
+
+	for (size_t i = 0; i < share->nr_pieces; i++) {
+		struct piece *piece = &share->pieces[i];
+
+		if (piece_bytes(piece) > 0 || !run_is_idle(piece->run)) {
+			share->pieces[nr_kept++] = *piece;
+			continue;
+		}
+		run_drop(piece->run);
+		piece->share->ops->share_free(piece->share);
+	}
+	share->nr_pieces = nr_kept;
+}
+
 void pieces_give_back(struct inventory *inventory)
 {
 	for (size_t i = 0; i < inventory->nr_pools; i++) {
@@ -258,6 +278,7 @@ void pieces_give_back(struct inventory *inventory)
 		for (size_t k = 0; k < pool->nr_shares; k++) {
 			struct managed_share *share = &pool->shares[k];
 
+			share_drop_empty(share);
 			if (share->keep_bytes == UINT64_MAX || !is_share_idle(share))
 				continue;
 			share_give_back(share, pieces_granted_bytes(share) - share->keep_bytes);
@@ -265,6 +286,59 @@ void pieces_give_back(struct inventory *inventory)
 			share->is_giving_back = true;
 		}
 	}
+}
+
+/* Pages of one size that the node's shares have in service, in kind hugetlb and as regions. */
+static uint64_t pages_in_service(const struct inventory *inventory, unsigned node_id,
+                                 uint64_t page_bytes)
+{
+	uint64_t done_bytes = 0;
+	struct run_status run;
+
+	for (size_t i = 0; i < inventory->nr_pools; i++) {
+		const struct managed_share *share =
+			managed_pool_share(&inventory->pools[i], node_id);
+
+		for (size_t k = 0; share && k < share->nr_pieces; k++) {
+			const struct piece *piece = &share->pieces[k];
+
+			if (!piece->share->account || piece->share->page_bytes != page_bytes)
+				continue;
+			run_read(piece->run, &run);
+			done_bytes += run.share.done_bytes;
+		}
+	}
+	return done_bytes / page_bytes;
+}
+
+static bool is_pool_lowered(const struct inventory *inventory, struct kernel *kernel,
+                            unsigned node_id, uint64_t page_bytes)
+{
+	struct hugepages_count count;
+
+	return hugepages_read(kernel, node_id, page_bytes, &count) == 0 &&
+	       bytes_left(count.nr_pages, count.surplus_pages) <
+	               pages_in_service(inventory, node_id, page_bytes);
+}
+
+bool pieces_recheck(struct inventory *inventory, struct kernel *kernel)
+{
+	bool is_any_retried = false;
+
+	for (size_t i = 0; i < inventory->nr_pools; i++) {
+		struct managed_pool *pool = &inventory->pools[i];
+
+		for (size_t k = 0; pool->kind == POOL_HUGETLB && k < pool->nr_shares; k++) {
+			struct managed_share *share = &pool->shares[k];
+
+			if (share->nr_pieces == 0 || !is_share_idle(share) ||
+			    !is_pool_lowered(inventory, kernel, share->node_id, pool->page_bytes))
+				continue;
+			for (size_t n = 0; n < share->nr_pieces; n++)
+				is_any_retried |= run_retry(share->pieces[n].run) == 0;
+		}
+	}
+	return is_any_retried;
 }
 
 int pieces_start(struct inventory *inventory)

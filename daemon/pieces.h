@@ -31,8 +31,17 @@ int pieces_leave(struct inventory *inventory, struct managed_share *share);
 int pieces_grow_node(struct inventory *inventory, const struct plan_node *planned,
                      const struct apply_setup *setup);
 
-/* Have idle shares give back what they have too much of; see managed_share.keep_bytes. */
+/*
+ * Have idle shares give back what they have too much of (see managed_share.keep_bytes), and free
+ * pieces that have nothing left.
+ */
 void pieces_give_back(struct inventory *inventory);
+
+/*
+ * Have settled shares of kind hugetlb try again where the kernel's pool is smaller than what is
+ * said to be in service: somebody has lowered it since. Return: whether any does.
+ */
+bool pieces_recheck(struct inventory *inventory, struct kernel *kernel);
 
 /*
  * See to it that every node's queued work is done; harmless for nodes at work or without any. A

@@ -30,10 +30,18 @@ int plan_command(const struct options *options)
 	if (r < 0)
 		return complain(options->root ? options->root : "/sys", r);
 	r = machine_probe(kernel, &machine);
+	if (r == -ENOENT) {
+		(void) fprintf(stderr, "nodeinitd: %s: neither nodes nor memory are shown there\n",
+		               options->root ? options->root : "/sys");
+		return PLAN_REFUSED;
+	}
+	if (r == -E2BIG) {
+		(void) fprintf(stderr, "nodeinitd: %s: more than %d nodes\n",
+		               options->root ? options->root : "/sys", MACHINE_NODES_MAX);
+		return PLAN_REFUSED;
+	}
 	if (r < 0)
-		return complain(options->root ? options->root
-		                              : "this machine shows neither nodes nor memory",
-		                r);
+		return complain(options->root ? options->root : "/sys", r);
 	r = config_load(options->config_directory, "", &config);
 	if (r < 0)
 		return complain(

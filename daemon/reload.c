@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "manager-state.h"
 #include "messages.h"
+#include "pieces.h"
 
 static void ring(void *arg)
 {
@@ -68,6 +69,10 @@ static int keep_former(struct config *config, struct config *former)
 	for (size_t i = 0; i < config->nr_refused_pools && r == 0; i++)
 		if (!config_pool(config, config->refused_pools[i]))
 			r = keep_pool(config, former, config->refused_pools[i]);
+	/* a pools.d that cannot be read says nothing of what is in it */
+	for (size_t i = former->nr_pools; config->is_pools_unread && i-- > 0 && r == 0;)
+		if (!config_pool(config, former->pools[i].name))
+			r = keep_pool(config, former, former->pools[i].name);
 	if (config->is_daemon_refused)
 		config->daemon = former->daemon;
 	return r;
@@ -81,11 +86,13 @@ static void count_refused(struct manager *manager, const struct config *config)
 	manager->refused_text = NULL;
 	for (size_t i = 0; i < config->nr_refused_pools; i++)
 		manager->nr_refused_pools += !config_pool(config, config->refused_pools[i]);
+	manager->were_pools_read |= !config->is_pools_unread;
+	manager->nr_refused_pools += !manager->were_pools_read;
 	for (size_t i = 0; i < config->nr_notes && !manager->refused_text; i++) {
 		const struct config_note *note = &config->notes[i];
 
 		if (manager->nr_refused_pools > 0 && note->severity == CONFIG_REFUSED &&
-		    note->pool && !config_pool(config, note->pool))
+		    (note->pool ? !config_pool(config, note->pool) : !manager->were_pools_read))
 			manager->refused_text = strdup(note->text);
 	}
 	if (manager->nr_refused_pools > 0 && !manager->refused_text)
@@ -155,6 +162,7 @@ int manager_apply(struct manager *manager, struct config *config)
 		.pool_leaves = pool_leaves,
 		.node_leaves = node_leaves,
 	};
+	(void) pieces_recheck(&manager->inventory, manager->setup.kernel);
 	r = apply_plan(&manager->inventory, &setup);
 	if (r < 0)
 		log_error("the plan could only be applied in part: %s", strerror(-r));

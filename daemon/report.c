@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,6 +51,10 @@ static const char *kind_remedy(const struct managed_share *share)
 	case REASON_RACED:
 		return "something else keeps rewriting the number of huge pages";
 	case REASON_FAILED:
+		if (share->detail.error == -EMFILE || share->detail.error == -ENFILE)
+			return "too many open files, one a region; raise LimitNOFILE=, or "
+			       "RegionSize=";
+		__attribute__((fallthrough));
 	case REASON_UNSUPPORTED:
 		return share->detail.error ? strerror(-share->detail.error)
 		                           : "the kernel cannot do it";
@@ -148,7 +153,9 @@ void report_share(const struct managed_pool *pool, struct managed_share *share)
 		return;
 	}
 	if (share_state_is_settled(share->state)) {
-		report_finished(pool, share);
+		/* what never had a chance was said by the plan */
+		if (share->nr_pieces > 0 || share->refused_bytes == 0)
+			report_finished(pool, share);
 		share->is_short_logged = false;
 	} else if (share->state == SHARE_EARLY ||
 	           (share->state == SHARE_DEFERRED && share->logged_state != SHARE_EARLY)) {

@@ -212,6 +212,7 @@ static void declare_share(struct draft *draft, const struct pool_config *config,
 			bytes_round_down(amount_bytes(minimum, planned->memory_bytes, page_bytes),
 		                         share->unit_bytes);
 	draft_share->asked_bytes = asked_bytes;
+	draft_share->is_wanted = size.value > 0;
 	draft_share->granted_bytes = share->declared_bytes;
 	if (config->kind == POOL_REGION && !pool->region_bytes && share->declared_bytes)
 		pool->region_bytes = share->unit_bytes;

@@ -234,6 +234,8 @@ static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
 				return r;
 			granted_bytes += first->granted_bytes;
 		}
+	if (idset_is_empty(&group.nodes))
+		return 0; /* it comes to nothing, which is said already */
 	nodes = group_nodes(&group);
 	if (!nodes)
 		return -ENOMEM;

@@ -69,7 +69,7 @@ static void sum_pool(struct plan_pool *pool, const struct draft_share *share,
 	pool->declared_bytes = bytes_add(pool->declared_bytes, part->declared_bytes);
 	pool->early_bytes += part->early_bytes;
 	pool->deferred_bytes += part->deferred_bytes;
-	if (share->granted_bytes < part->minimum_bytes)
+	if (share->granted_bytes < part->minimum_bytes || part->is_unmet)
 		pool->can_reach_minimum = false;
 	if (part->refusal != PLAN_ACCEPTED &&
 	    (pool->refusal == PLAN_ACCEPTED || part->refused_bytes > *largest_bytes)) {
@@ -106,12 +106,33 @@ static void sum_nodes(struct plan *plan)
 	plan->refused_bytes = plan->declared_bytes - plan->early_bytes - plan->deferred_bytes;
 }
 
+/* Whether a pool that declares nothing was meant to be something: Size=0 is not. */
+static bool is_pool_empty(const struct draft *draft, size_t pool)
+{
+	const struct draft_share *first = &draft->shares[draft->pools[pool].first];
+	const struct draft_share *end = first + draft->pools[pool].nr_shares;
+
+	if (draft->plan->pools[pool].declared_bytes > 0)
+		return false;
+	for (const struct draft_share *share = first; share < end; share++)
+		if (share->is_wanted)
+			return true;
+	return first == end;
+}
+
 int draft_settle(struct draft *draft)
 {
 	struct plan *plan = draft->plan;
 	uint64_t largest_bytes = 0; /* refused share of the pool at hand */
-	int r = place_shares(draft);
+	int r;
 
+	for (size_t i = 0; i < draft->nr_shares; i++) {
+		struct plan_share *share = &draft->shares[i].share;
+
+		share->is_unmet = draft->shares[i].is_wanted && share->declared_bytes == 0 &&
+		                  share->refusal != PLAN_ACCEPTED;
+	}
+	r = place_shares(draft);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < draft->nr_shares; i++) {
@@ -125,6 +146,9 @@ int draft_settle(struct draft *draft)
 
 		pool->refused_bytes =
 			pool->declared_bytes - pool->early_bytes - pool->deferred_bytes;
+		pool->is_empty = is_pool_empty(draft, i);
+		if (pool->is_empty)
+			pool->can_reach_minimum = false;
 	}
 	sum_nodes(plan);
 	plan->is_anything_refused_by_file = draft->config->is_anything_refused;

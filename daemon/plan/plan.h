@@ -48,6 +48,11 @@ struct plan_share {
 	uint64_t refused_bytes;
 	uint64_t minimum_bytes;    /* done below this: failed */
 	enum plan_refusal refusal; /* of refused_bytes */
+	/*
+	 * Refused where not even a number of bytes can be said: % of a node that is not there. It
+	 * declares 0 bytes and fails all the same.
+	 */
+	bool is_unmet;
 };
 
 struct plan_node {
@@ -92,7 +97,8 @@ struct plan_pool {
 	uint64_t deferred_bytes;
 	uint64_t refused_bytes;
 	enum plan_refusal refusal; /* of the largest refused share */
-	bool can_reach_minimum;    /* on every node */
+	bool can_reach_minimum;    /* on every node; never when is_empty */
+	bool is_empty; /* something was asked for, and it comes to nothing on every node */
 };
 
 struct plan {

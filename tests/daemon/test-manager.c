@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../daemon/base/clock.h"
 #include "../../daemon/base/log.h"
 #include "../../daemon/manager-state.h"
+#include "../../dbus/names.h"
 #include "daemon-fixture.h"
 #include "kernel-model.h"
 #include "memory-model.h"
@@ -111,6 +113,32 @@ static void run_until(bool (*is_so)(void), const char *what)
 	}
 	ev_timer_stop(loop, &limit);
 	ck_assert_msg(!is_over, "never: %s (state %s)", what, manager_state_text(manager));
+}
+
+static int on_pause_or_resume(sd_bus_message *reply, void *arg, sd_bus_error *ret_error)
+{
+	(void) ret_error;
+	*(int *) arg = sd_bus_message_is_method_error(reply, NULL) ? -EIO : 0;
+	return 0;
+}
+
+/* A call from another connection, while the manager's loop turns. */
+static int bus_call(const char *method)
+{
+	scoped(sd_bus_flush_close_unrefp) sd_bus *bus = bus_fixture_connect(&d.bus);
+	uint64_t end_usec = clock_monotonic_usec() + LIMIT_USEC;
+	int result = 1;
+
+	ck_assert_int_ge(sd_bus_call_method_async(bus, NULL, NODEINIT_BUS_NAME, NODEINIT_PATH,
+	                                          NODEINIT_MANAGER_INTERFACE, method,
+	                                          on_pause_or_resume, &result, "a{sv}", 0),
+	                 0);
+	while (result == 1) {
+		ck_assert_uint_lt(clock_monotonic_usec(), end_usec);
+		ck_assert_int_ge(sd_bus_process(bus, NULL), 0);
+		ev_run(loop, EVRUN_NOWAIT);
+	}
+	return result;
 }
 
 static bool is_ready(void)
@@ -444,6 +472,125 @@ START_TEST(test_what_grew_is_logged_as_what_was_added)
 }
 END_TEST
 
+START_TEST(test_a_pool_that_shrinks_and_grows_at_once_is_never_called_failed)
+{
+	daemon_write_pool(&d, "guests", region_pool);
+	start();
+	run_until(is_ready, "ready");
+	for (unsigned i = 0; i < 20; i++) {
+		daemon_write_pool(&d, "guests",
+		                  "[Pool]\nKind=region\nPageSize=base\nSize=512M\n[Region]\n"
+		                  "RegionSize=128M\n");
+		ck_assert_int_eq(manager_reload(manager, NULL), 0);
+		daemon_write_pool(&d, "guests", region_pool);
+		ck_assert_int_eq(manager_reload(manager, NULL), 0);
+		run_until(is_settled, "settled");
+	}
+	run_until(is_ready, "ready again");
+	ck_assert_uint_eq(nr_lines_with("failed"), 0);
+	ck_assert_uint_eq(manager->inventory.done_bytes, 2 * GIB);
+	ck_assert_uint_le(share_of("guests", 0)->nr_pieces, 2); /* emptied ones are gone */
+}
+END_TEST
+
+static bool is_long_after_the_pause(void)
+{
+	return clock_monotonic_usec() - manager->looked_usec > 500000;
+}
+
+START_TEST(test_a_pause_is_no_stall)
+{
+	ev_timer wake;
+	bool is_over;
+
+	daemon_write_conf(&d, "[Daemon]\nStallTimeout=300ms\n");
+	daemon_write_pool(&d, "guests", region_pool);
+	memory_model_gate_close();
+	start();
+	run_until(is_a_chunk_at_the_gate, "work has begun");
+	ck_assert_int_eq(bus_call("Pause"), 0);
+	memory_model_gate_open(UINT_MAX);
+	ev_timer_init(&wake, on_limit, 0.1, 0.1);
+	wake.data = &is_over;
+	ev_timer_start(loop, &wake);
+	run_until(is_long_after_the_pause, "time has passed");
+	ev_timer_stop(loop, &wake);
+	ck_assert_int_eq(bus_call("Resume"), 0);
+	run_until(is_ready, "ready");
+	ck_assert_uint_eq(nr_lines_with("stalled"), 0);
+	ck_assert_uint_eq(manager->completion.generation, 1);
+}
+END_TEST
+
+/* What cannot be read says nothing of what is in it. */
+START_TEST(test_a_pools_directory_that_cannot_be_read_takes_nothing_away)
+{
+	char from[128], to[128];
+
+	(void) snprintf(from, sizeof(from), "%s/pools.d", d.directory);
+	(void) snprintf(to, sizeof(to), "%s/aside", d.directory);
+	daemon_write_pool(&d, "guests", region_pool);
+	start();
+	run_until(is_ready, "ready");
+	ck_assert_int_eq(rename(from, to), 0);
+	ck_assert_int_eq(symlink(from, from), 0);
+	ck_assert_int_eq(manager_reload(manager, NULL), -EBADMSG);
+	run_until(is_settled, "settled");
+	ck_assert_uint_eq(manager->inventory.done_bytes, 2 * GIB);
+	ck_assert(manager->is_ready);
+
+	/* and at the start nobody knows what is declared: not ready */
+	manager_freep(&manager);
+	start();
+	run_until(is_failed, "failed");
+	ck_assert(!manager->is_ready);
+	ck_assert_int_eq(unlink(from), 0);
+	ck_assert_int_eq(rename(to, from), 0);
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	run_until(is_ready, "ready once it can be read");
+}
+END_TEST
+
+START_TEST(test_a_required_pool_that_comes_to_nothing_is_never_ready)
+{
+	daemon_write_pool(&d, "guests",
+	                  "[Pool]\nKind=region\nPageSize=base\nSize=64M\n[Region]\n"
+	                  "RegionSize=1G\n");
+	start();
+	run_until(is_failed, "nothing is no memory");
+	ck_assert(!manager->is_ready);
+	ck_assert_uint_eq(nr_lines_with("pool guests: nothing on nodes 0-1: Size= is less than one "
+	                                "region there"),
+	                  1);
+	manager_freep(&manager);
+
+	/* nor is % of a node that is not there */
+	daemon_write_pool(&d, "guests",
+	                  "[Pool]\nKind=region\nPageSize=base\nSize=10%\nNodes=0,7\n");
+	start();
+	run_until(is_failed, "no such node");
+	ck_assert(!manager->is_ready);
+}
+END_TEST
+
+/* CASES 8: what somebody takes away later is seen at the next Reload, and brought back. */
+START_TEST(test_pages_that_somebody_took_away_since_are_brought_back_by_a_reload)
+{
+	struct hugepages_count count = { .nr_pages = 30, .free_pages = 30 };
+
+	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=100p\nNodes=0\n");
+	start();
+	run_until(is_ready, "ready");
+	kernel_model_set_pages(model, 0, HUGE_BYTES, count);
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	run_until(is_settled, "settled");
+	run_until(is_ready, "ready again");
+	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 100);
+	ck_assert_uint_eq(nr_lines_with("changed the number of huge pages from 100 to 30"), 1);
+	ck_assert_uint_eq(manager->completion.generation, 2);
+}
+END_TEST
+
 START_TEST(test_a_node_that_only_a_pool_names_fails_that_pool_in_its_words)
 {
 	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=10p\nNodes=0,7\n");
@@ -503,6 +650,11 @@ int main(void)
 	tcase_add_test(tc, test_a_pool_that_comes_with_a_reload_gets_pages_of_its_own);
 	tcase_add_test(tc, test_new_settings_count_unless_their_own_file_is_refused);
 	tcase_add_test(tc, test_what_grew_is_logged_as_what_was_added);
+	tcase_add_test(tc, test_a_pool_that_shrinks_and_grows_at_once_is_never_called_failed);
+	tcase_add_test(tc, test_a_pause_is_no_stall);
+	tcase_add_test(tc, test_a_pools_directory_that_cannot_be_read_takes_nothing_away);
+	tcase_add_test(tc, test_a_required_pool_that_comes_to_nothing_is_never_ready);
+	tcase_add_test(tc, test_pages_that_somebody_took_away_since_are_brought_back_by_a_reload);
 	tcase_add_test(tc, test_a_node_that_only_a_pool_names_fails_that_pool_in_its_words);
 	tcase_add_test(tc, test_more_time_is_asked_for_only_while_counters_move);
 	suite_add_tcase(suite, tc);

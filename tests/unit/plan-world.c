@@ -174,15 +174,19 @@ static void check_pool(const struct plan *plan, const struct plan_pool *pool)
 			deferred_bytes += share->deferred_bytes;
 			refused_bytes += share->refused_bytes;
 			minimum_bytes += share->minimum_bytes;
-			if (share->early_bytes + share->deferred_bytes < share->minimum_bytes)
+			if (share->early_bytes + share->deferred_bytes < share->minimum_bytes ||
+			    share->is_unmet)
 				can_reach_minimum = false;
+			ck_assert(!share->is_unmet ||
+			          (share->refusal != PLAN_ACCEPTED && share->declared_bytes == 0));
 		}
 	ck_assert_uint_eq(pool->declared_bytes, declared_bytes);
 	ck_assert_uint_eq(pool->early_bytes, early_bytes);
 	ck_assert_uint_eq(pool->deferred_bytes, deferred_bytes);
 	ck_assert_uint_eq(pool->refused_bytes, refused_bytes);
 	ck_assert_uint_eq(pool->minimum_bytes, minimum_bytes);
-	ck_assert_int_eq(pool->can_reach_minimum, can_reach_minimum);
+	ck_assert(!pool->is_empty || declared_bytes == 0);
+	ck_assert_int_eq(pool->can_reach_minimum, can_reach_minimum && !pool->is_empty);
 	ck_assert(pool->refused_bytes == 0 || pool->refusal != PLAN_ACCEPTED);
 }
 

@@ -146,6 +146,8 @@ START_TEST(test_a_pool_that_names_no_node_is_told)
 	world_set_size_on(world_add_pool(&world, "a", POOL_REGION, NULL), 1, "3G");
 	world_plan(&world);
 	ck_assert(world_is_warned(&world, "pool a: its Nodes= and Size= name no node"));
+	ck_assert(plan_pool(world.plan, "a")->is_empty);
+	ck_assert_int_eq(plan_exit_code(world.plan), 1);
 	ck_assert_uint_eq(world.plan->nr_warnings, 1);
 }
 END_TEST
@@ -164,6 +166,8 @@ START_TEST(test_a_share_that_rounds_to_nothing_is_told_with_what_it_would_need)
 	ck_assert(world_is_warned(&world, "pool regions: nothing on nodes 0-1: Size= is less than "
 	                                  "one region there; it would need 16 GiB"));
 	ck_assert_uint_eq(world.plan->nr_warnings, 2);
+	ck_assert(plan_pool(world.plan, "pages")->is_empty);
+	ck_assert_int_eq(plan_exit_code(world.plan), 1);
 }
 END_TEST
 
@@ -174,6 +178,21 @@ START_TEST(test_a_size_of_zero_is_no_rounding_and_not_told)
 	world_plan(&world);
 	world_expect(&world, 0, "a", 0, 0, PLAN_ACCEPTED);
 	ck_assert_uint_eq(world.plan->nr_warnings, 0);
+	ck_assert(!plan_pool(world.plan, "a")->is_empty);
+	ck_assert_int_eq(plan_exit_code(world.plan), 0);
+}
+END_TEST
+
+START_TEST(test_a_pool_that_is_nothing_on_one_node_and_something_on_another_is_not_empty)
+{
+	world_add_node(&world, 0, 64 * GIB);
+	world_add_node(&world, 1, 8 * GIB);
+	world_add_pool(&world, "a", POOL_REGION, "50%")->region_bytes = 16 * GIB;
+	world_plan(&world);
+	world_expect(&world, 0, "a", 32 * GIB, 0, PLAN_ACCEPTED);
+	world_expect(&world, 1, "a", 0, 0, PLAN_ACCEPTED);
+	ck_assert(!plan_pool(world.plan, "a")->is_empty);
+	ck_assert_int_eq(plan_exit_code(world.plan), 0);
 }
 END_TEST
 
@@ -364,7 +383,7 @@ START_TEST(test_notes_of_the_configuration_come_first_and_a_refused_file_is_exit
 	world.config.notes = notes;
 	world.config.nr_notes = ELEMENTS(notes);
 	world_plan(&world);
-	ck_assert_int_eq(plan_exit_code(world.plan), 0);
+	ck_assert_int_eq(plan_exit_code(world.plan), 1); /* less than a region is nothing */
 	world.config.is_anything_refused = true;
 	world_plan(&world);
 	ck_assert_uint_eq(world.plan->nr_warnings, 3);
@@ -393,6 +412,9 @@ int main(void)
 	tcase_add_test(cases, test_a_pool_that_names_no_node_is_told);
 	tcase_add_test(cases, test_a_share_that_rounds_to_nothing_is_told_with_what_it_would_need);
 	tcase_add_test(cases, test_a_size_of_zero_is_no_rounding_and_not_told);
+	tcase_add_test(
+		cases,
+		test_a_pool_that_is_nothing_on_one_node_and_something_on_another_is_not_empty);
 	tcase_add_test(cases, test_all_nodes_are_those_with_memory_and_the_others_are_still_shown);
 	tcase_add_test(cases, test_nodes_cpu_are_those_with_memory_and_cpus);
 	tcase_add_test(cases, test_a_list_of_nodes_is_taken_as_it_is);
