@@ -49,8 +49,10 @@ struct managed_share {
 	struct share_status detail; /* of the piece that is short, else of the last one */
 	struct stage_status stages[NR_STAGES];
 	bool is_in_backoff;
-	bool is_giving_back;   /* pieces are being shrunk; what is kept stays in service */
-	bool is_stalled;       /* given up by the manager: no counter moved */
+	bool has_new_work;   /* since the completion was armed last; it may be done before the next
+	                        look */
+	bool is_giving_back; /* pieces are being shrunk; what is kept stays in service */
+	bool is_stalled;     /* given up by the manager: no counter moved */
 	bool is_early_counted; /* its early part is among those the completion waits for */
 	bool is_required_counted;
 	enum share_state logged_state;

@@ -37,10 +37,11 @@ void manager_arm(struct manager *manager)
 			struct managed_share *share = &pool->shares[k];
 
 			if (pool->is_required && !share->is_required_counted &&
-			    !share_state_is_settled(share->state)) {
+			    (share->has_new_work || !share_state_is_settled(share->state))) {
 				share->is_required_counted = true;
 				nr_required++;
 			}
+			share->has_new_work = false;
 			if (!share->is_early_counted && !is_early_settled(share)) {
 				share->is_early_counted = true;
 				nr_early++;

@@ -66,6 +66,7 @@ static bool retry_share(struct managed_share *share)
 		    piece->want_bytes[STAGE_EARLY] + piece->want_bytes[STAGE_DEFERRED])
 			is_any_retried |= run_retry(piece->run) == 0;
 	}
+	share->has_new_work |= is_any_retried;
 	return is_any_retried;
 }
 

@@ -183,7 +183,8 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 		return r;
 	}
 	*slot = piece;
-	managed->is_giving_back = false; /* there is work again, and it decides the state */
+	managed->has_new_work = true;
+	managed->is_giving_back = false; /* the work decides the state */
 	return 0;
 }
 
@@ -335,7 +336,8 @@ bool pieces_recheck(struct inventory *inventory, struct kernel *kernel)
 			    !is_pool_lowered(inventory, kernel, share->node_id, pool->page_bytes))
 				continue;
 			for (size_t n = 0; n < share->nr_pieces; n++)
-				is_any_retried |= run_retry(share->pieces[n].run) == 0;
+				share->has_new_work |= run_retry(share->pieces[n].run) == 0;
+			is_any_retried |= share->has_new_work;
 		}
 	}
 	return is_any_retried;

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The manager in this process, on a scripted kernel and a scripted memory: what a real machine
- * does only once in a while.
- */
 #include <check.h>
 #include <errno.h>
 #include <ev.h>
@@ -20,157 +16,7 @@
 #include "memory-model.h"
 #include "suite.h"
 
-#define HUGE_BYTES (2 * MIB)
-#define LIMIT_USEC (UINT64_C(20) * 1000000)
-#define LOG_LINES  256
-
-static struct daemon_fixture d;
-static struct kernel_model *model;
-static struct manager *manager;
-static struct ev_loop *loop;
-static char *log_lines[LOG_LINES];
-static unsigned nr_log_lines;
-
-static void keep_line(enum log_level level, const char *message, const char *const *fields,
-                      size_t nr_fields)
-{
-	(void) level, (void) fields, (void) nr_fields;
-	if (nr_log_lines < LOG_LINES)
-		log_lines[nr_log_lines++] = strdup(message);
-}
-
-static unsigned nr_lines_with(const char *text)
-{
-	unsigned nr = 0;
-
-	for (unsigned i = 0; i < nr_log_lines; i++)
-		nr += strstr(log_lines[i], text) != NULL;
-	return nr;
-}
-
-static void setup(void)
-{
-	char notify[128];
-
-	daemon_fixture_start(&d);
-	(void) snprintf(notify, sizeof(notify), "%s/notify", d.directory);
-	ck_assert_int_eq(setenv("NOTIFY_SOCKET", notify, 1), 0);
-	log_set_sink(keep_line);
-	memory_model_reset();
-	model = kernel_model_new();
-	kernel_model_add_node(model, 0, "0-1", 8 * GIB);
-	kernel_model_add_node(model, 1, "2-3", 8 * GIB);
-	kernel_model_add_page_size(model, HUGE_BYTES);
-	loop = ev_loop_new(EVFLAG_AUTO);
-}
-
-static void teardown(void)
-{
-	memory_model_gate_open(UINT_MAX);
-	manager_freep(&manager);
-	ev_loop_destroy(loop);
-	kernel_model_freep(&model);
-	daemon_fixture_stop(&d);
-	for (unsigned i = 0; i < nr_log_lines; i++)
-		free(log_lines[i]);
-	nr_log_lines = 0;
-	log_set_sink(NULL);
-}
-
-static void start(void)
-{
-	struct manager_setup manager_setup = {
-		.loop = loop,
-		.kernel = kernel_model_kernel(model),
-		.memory = &memory_model,
-		.config_directory = d.directory,
-		.bus_address = bus_fixture_address(&d.bus),
-	};
-
-	ck_assert_int_eq(manager_new(&manager_setup, &manager), 0);
-	ck_assert_int_eq(manager_start(manager), 0);
-}
-
-static void on_limit(struct ev_loop *on_loop, ev_timer *timer, int events)
-{
-	(void) on_loop, (void) events;
-	*(bool *) timer->data = true;
-}
-
-/* Let the loop turn until @is_so, or fail. */
-static void run_until(bool (*is_so)(void), const char *what)
-{
-	bool is_over = false;
-	ev_timer limit;
-
-	ev_timer_init(&limit, on_limit, (double) LIMIT_USEC / 1e6, 0.);
-	limit.data = &is_over;
-	ev_timer_start(loop, &limit);
-	while (!is_so() && !is_over) {
-		ev_run(loop, EVRUN_ONCE);
-		/* a service manager reads what it is sent */
-		(void) daemon_was_notified(&d, "");
-	}
-	ev_timer_stop(loop, &limit);
-	ck_assert_msg(!is_over, "never: %s (state %s)", what, manager_state_text(manager));
-}
-
-static int on_pause_or_resume(sd_bus_message *reply, void *arg, sd_bus_error *ret_error)
-{
-	(void) ret_error;
-	*(int *) arg = sd_bus_message_is_method_error(reply, NULL) ? -EIO : 0;
-	return 0;
-}
-
-/* A call from another connection, while the manager's loop turns. */
-static int bus_call(const char *method)
-{
-	scoped(sd_bus_flush_close_unrefp) sd_bus *bus = bus_fixture_connect(&d.bus);
-	uint64_t end_usec = clock_monotonic_usec() + LIMIT_USEC;
-	int result = 1;
-
-	ck_assert_int_ge(sd_bus_call_method_async(bus, NULL, NODEINIT_BUS_NAME, NODEINIT_PATH,
-	                                          NODEINIT_MANAGER_INTERFACE, method,
-	                                          on_pause_or_resume, &result, "a{sv}", 0),
-	                 0);
-	while (result == 1) {
-		ck_assert_uint_lt(clock_monotonic_usec(), end_usec);
-		ck_assert_int_ge(sd_bus_process(bus, NULL), 0);
-		ev_run(loop, EVRUN_NOWAIT);
-	}
-	return result;
-}
-
-static bool is_ready(void)
-{
-	return manager->is_ready;
-}
-
-static bool is_failed(void)
-{
-	return strcmp(manager_state_text(manager), "failed") == 0 && manager->completion.has_fired;
-}
-
-static bool is_ready_notified(void)
-{
-	return daemon_was_notified(&d, "READY=1");
-}
-
-static bool is_settled(void)
-{
-	return manager->completion.has_fired && !inventory_is_busy(&manager->inventory);
-}
-
-static struct managed_share *share_of(const char *pool, unsigned node_id)
-{
-	struct managed_pool *managed = inventory_pool(&manager->inventory, pool);
-
-	ck_assert_ptr_nonnull(managed);
-	return managed_pool_share(managed, node_id);
-}
-
-static const char region_pool[] = "[Pool]\nKind=region\nPageSize=base\nSize=1G\nEarly=128M\n"
-				  "[Region]\nRegionSize=128M\n";
+#include "manager-scene.h"
 
 /* The node files end as said, whatever the order; a second run makes no write. */
 START_TEST(test_each_node_gets_its_own_number_and_a_second_start_makes_no_write)
@@ -261,11 +107,6 @@ START_TEST(test_an_optional_pool_that_fails_does_not_hold_readiness_back)
 	ck_assert_int_eq(inventory_pool(&manager->inventory, "must")->state, SHARE_READY);
 }
 END_TEST
-
-static bool is_a_chunk_at_the_gate(void)
-{
-	return memory_model_gate_wait(1, 0);
-}
 
 /* One chunk for each look of the manager's: it is not to miss the moment. */
 static bool is_ready_notified_by_one_more_chunk(void)
@@ -375,124 +216,6 @@ START_TEST(test_pools_of_one_page_size_have_one_target_and_only_populated_bytes_
 }
 END_TEST
 
-START_TEST(test_a_reload_that_shrinks_gives_back_what_is_ours_and_nothing_else)
-{
-	struct hugepages_count foreign = { .nr_pages = 40, .free_pages = 40 };
-
-	kernel_model_set_pages(model, 0, HUGE_BYTES, foreign);
-	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=100p\nNodes=0\n");
-	start();
-	run_until(is_ready, "ready");
-	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 100);
-
-	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=60p\nNodes=0\n");
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_settled, "shrunk");
-	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 60);
-
-	/* 40 were there before us: they stay, whatever is declared */
-	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=10p\nNodes=0\n");
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_settled, "shrunk again");
-	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 40);
-	ck_assert(manager->is_ready);
-
-	/* grown in a second piece, then gone: both pieces are ours */
-	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=90p\nNodes=0\n");
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_ready, "grown");
-	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 90);
-	ck_assert_uint_eq(manager->inventory.done_bytes, 90 * HUGE_BYTES);
-
-	daemon_remove_pool(&d, "pages");
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_settled, "gone");
-	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 40);
-	ck_assert_str_eq(manager_state_text(manager), "idle");
-}
-END_TEST
-
-/* What joins later begins behind what is there: no page of the kernel's counts twice. */
-START_TEST(test_a_pool_that_comes_with_a_reload_gets_pages_of_its_own)
-{
-	daemon_write_pool(&d, "first", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=100p\nNodes=0\n");
-	start();
-	run_until(is_ready, "ready");
-	daemon_write_pool(&d, "second", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=20p\nNodes=0\n");
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_ready, "both");
-	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 120);
-	ck_assert_uint_eq(manager->inventory.done_bytes, 120 * HUGE_BYTES);
-
-	/* the first one goes: what is left belongs to the second */
-	daemon_remove_pool(&d, "first");
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_settled, "one");
-	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 20);
-	ck_assert_uint_eq(manager->inventory.done_bytes, 20 * HUGE_BYTES);
-}
-END_TEST
-
-START_TEST(test_new_settings_count_unless_their_own_file_is_refused)
-{
-	char *sentence = NULL;
-
-	daemon_write_conf(&d, "[Daemon]\nRetry=2\n");
-	start();
-	run_until(is_ready, "idle");
-	ck_assert_uint_eq(manager->context.nr_retries, 2);
-
-	/* a broken pool is another matter */
-	daemon_write_conf(&d, "[Daemon]\nRetry=7\n");
-	daemon_write_pool(&d, "broken", "[Pool]\nKind=hugetlb\nSize=8192\n");
-	ck_assert_int_eq(manager_reload(manager, NULL), -EBADMSG);
-	ck_assert_uint_eq(manager->context.nr_retries, 7);
-
-	daemon_write_conf(&d, "[Daemon]\nRetry=9\nStallTimeout=soon\n");
-	daemon_remove_pool(&d, "broken");
-	ck_assert_int_eq(manager_reload(manager, &sentence), -EBADMSG);
-	ck_assert_ptr_nonnull(strstr(sentence, "nodeinitd.conf:3: "));
-	free(sentence);
-	ck_assert_uint_eq(manager->context.nr_retries, 7);
-}
-END_TEST
-
-/* Each generation is told in its own numbers. */
-START_TEST(test_what_grew_is_logged_as_what_was_added)
-{
-	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=100p\nNodes=0\n");
-	start();
-	run_until(is_ready, "ready");
-	ck_assert_uint_eq(nr_lines_with("pool pages, node 0: ready, 200 MiB in"), 1);
-	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=120p\nNodes=0\n");
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_ready, "grown");
-	ck_assert_uint_eq(nr_lines_with("pool pages, node 0: ready, 40 MiB in"), 1);
-	ck_assert_uint_eq(manager->completion.generation, 2);
-}
-END_TEST
-
-START_TEST(test_a_pool_that_shrinks_and_grows_at_once_is_never_called_failed)
-{
-	daemon_write_pool(&d, "guests", region_pool);
-	start();
-	run_until(is_ready, "ready");
-	for (unsigned i = 0; i < 20; i++) {
-		daemon_write_pool(&d, "guests",
-		                  "[Pool]\nKind=region\nPageSize=base\nSize=512M\n[Region]\n"
-		                  "RegionSize=128M\n");
-		ck_assert_int_eq(manager_reload(manager, NULL), 0);
-		daemon_write_pool(&d, "guests", region_pool);
-		ck_assert_int_eq(manager_reload(manager, NULL), 0);
-		run_until(is_settled, "settled");
-	}
-	run_until(is_ready, "ready again");
-	ck_assert_uint_eq(nr_lines_with("failed"), 0);
-	ck_assert_uint_eq(manager->inventory.done_bytes, 2 * GIB);
-	ck_assert_uint_le(share_of("guests", 0)->nr_pieces, 2); /* emptied ones are gone */
-}
-END_TEST
-
 static bool is_long_after_the_pause(void)
 {
 	return clock_monotonic_usec() - manager->looked_usec > 500000;
@@ -522,35 +245,6 @@ START_TEST(test_a_pause_is_no_stall)
 }
 END_TEST
 
-/* What cannot be read says nothing of what is in it. */
-START_TEST(test_a_pools_directory_that_cannot_be_read_takes_nothing_away)
-{
-	char from[128], to[128];
-
-	(void) snprintf(from, sizeof(from), "%s/pools.d", d.directory);
-	(void) snprintf(to, sizeof(to), "%s/aside", d.directory);
-	daemon_write_pool(&d, "guests", region_pool);
-	start();
-	run_until(is_ready, "ready");
-	ck_assert_int_eq(rename(from, to), 0);
-	ck_assert_int_eq(symlink(from, from), 0);
-	ck_assert_int_eq(manager_reload(manager, NULL), -EBADMSG);
-	run_until(is_settled, "settled");
-	ck_assert_uint_eq(manager->inventory.done_bytes, 2 * GIB);
-	ck_assert(manager->is_ready);
-
-	/* and at the start nobody knows what is declared: not ready */
-	manager_freep(&manager);
-	start();
-	run_until(is_failed, "failed");
-	ck_assert(!manager->is_ready);
-	ck_assert_int_eq(unlink(from), 0);
-	ck_assert_int_eq(rename(to, from), 0);
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_ready, "ready once it can be read");
-}
-END_TEST
-
 START_TEST(test_a_required_pool_that_comes_to_nothing_is_never_ready)
 {
 	daemon_write_pool(&d, "guests",
@@ -570,24 +264,6 @@ START_TEST(test_a_required_pool_that_comes_to_nothing_is_never_ready)
 	start();
 	run_until(is_failed, "no such node");
 	ck_assert(!manager->is_ready);
-}
-END_TEST
-
-/* CASES 8: what somebody takes away later is seen at the next Reload, and brought back. */
-START_TEST(test_pages_that_somebody_took_away_since_are_brought_back_by_a_reload)
-{
-	struct hugepages_count count = { .nr_pages = 30, .free_pages = 30 };
-
-	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=100p\nNodes=0\n");
-	start();
-	run_until(is_ready, "ready");
-	kernel_model_set_pages(model, 0, HUGE_BYTES, count);
-	ck_assert_int_eq(manager_reload(manager, NULL), 0);
-	run_until(is_settled, "settled");
-	run_until(is_ready, "ready again");
-	ck_assert_uint_eq(kernel_model_pages(model, 0, HUGE_BYTES).nr_pages, 100);
-	ck_assert_uint_eq(nr_lines_with("changed the number of huge pages from 100 to 30"), 1);
-	ck_assert_uint_eq(manager->completion.generation, 2);
 }
 END_TEST
 
@@ -646,15 +322,8 @@ int main(void)
 	tcase_add_test(tc, test_a_cancelled_start_gives_every_descriptor_and_page_back);
 	tcase_add_test(tc,
 	               test_pools_of_one_page_size_have_one_target_and_only_populated_bytes_count);
-	tcase_add_test(tc, test_a_reload_that_shrinks_gives_back_what_is_ours_and_nothing_else);
-	tcase_add_test(tc, test_a_pool_that_comes_with_a_reload_gets_pages_of_its_own);
-	tcase_add_test(tc, test_new_settings_count_unless_their_own_file_is_refused);
-	tcase_add_test(tc, test_what_grew_is_logged_as_what_was_added);
-	tcase_add_test(tc, test_a_pool_that_shrinks_and_grows_at_once_is_never_called_failed);
 	tcase_add_test(tc, test_a_pause_is_no_stall);
-	tcase_add_test(tc, test_a_pools_directory_that_cannot_be_read_takes_nothing_away);
 	tcase_add_test(tc, test_a_required_pool_that_comes_to_nothing_is_never_ready);
-	tcase_add_test(tc, test_pages_that_somebody_took_away_since_are_brought_back_by_a_reload);
 	tcase_add_test(tc, test_a_node_that_only_a_pool_names_fails_that_pool_in_its_words);
 	tcase_add_test(tc, test_more_time_is_asked_for_only_while_counters_move);
 	suite_add_tcase(suite, tc);
