@@ -20,11 +20,13 @@ node() { # id, MiB (0: none), CPUs (a range; empty: none)
 }
 
 # Two nodes in one socket are near, other sockets are far.
-distances() { # number of nodes
-	local from to
+distances() { # number of nodes, another pair that is near (FROM-TO)
+	local from to value
 	for ((from = 0; from < $1; from++)); do
 		for ((to = from + 1; to < $1; to++)); do
-			machine_arguments+=(-numa "dist,src=$from,dst=$to,val=$((from / 2 == to / 2 ? 16 : 21))")
+			value=21
+			[ "$((from / 2))" -ne "$((to / 2))" ] && [ "$from-$to" != "${2:-}" ] || value=16
+			machine_arguments+=(-numa "dist,src=$from,dst=$to,val=$value")
 		done
 	done
 }
@@ -55,19 +57,16 @@ machine_eight() {
 	distances 8
 }
 
-# Node 1 is known to the firmware by a CPU that is not plugged in, and so not to sysfs: a gap. Node 3 has
-# no memory, node 5 no CPU. Node 5 is nearest to node 4, which it shares a socket with.
+# Node 2 has no memory, node 5 no CPU. Node 4 is known to the firmware by a CPU that is not plugged in,
+# and so not to sysfs: a gap. Node 5 is near to node 3.
 machine_odd() {
-	cpus 1 5
+	cpus 4 5
 	node 0 768 0
-	node 1 0 1
-	node 2 768 2
-	node 3 0 3
-	node 4 768 4
+	node 1 768 1
+	node 2 0 2
+	node 3 768 3
+	node 4 0 4
 	node 5 768 ''
-	distances 6
-	for socket in 2 3 4; do
-		machine_arguments+=(-device "max-x86_64-cpu,socket-id=$socket,core-id=0,thread-id=0")
-	done
+	distances 6 3-5
 	kernel_words+=" possible_cpus=4"
 }

@@ -40,7 +40,7 @@ printf '%s\n' '. /vm/lib.sh' '. /vm/check.sh' 'checks' 'finish' >"$out/tree/vm/c
 prepared_seconds=$SECONDS
 status=0
 vm_boot "$folder" "$out/tree" "$out" "$(header machine)" "$(header kernel)" \
-	"file,id=talk,path=$out/log" 600 </dev/null 9>&- || status=$?
+	"file,id=talk,path=$out/log" "${NODEINIT_VM_LIMIT:-600}" </dev/null 9>&- || status=$?
 rm -rf "$out/tree"
 
 echo "machine $(header machine): prepared in $prepared_seconds s, ran for $((SECONDS - prepared_seconds)) s"

@@ -114,3 +114,9 @@ all_huge_pages() { # KiB of a page: one number a node, in the order of their ids
 node_kib() { # node, line of its meminfo
 	awk -v line="$2:" '$3 == line { print $4 }' "$nodes/node$1/meminfo"
 }
+# Where the pages of the daemon's regions are: NODE:PAGES of each node that has some.
+regions_by_node() {
+	/vm/on-nodes "$(main_pid)" | awk '{
+		for (i = 3; i <= NF; i++) { split($i, at, ":"); nr[at[1]] += at[2] }
+	} END { for (id in nr) print id ":" nr[id] }' | sort -n | paste -sd' '
+}
