@@ -148,9 +148,13 @@ static void node_add(struct managed_node *node, const struct managed_pool *pool,
 static void node_begin(struct managed_node *node, uint64_t now_usec)
 {
 	uint64_t moves = node->worker_status.moves;
+	bool was_working = node->worker_status.is_running && !node->worker_status.is_paused;
 
 	if (node->worker)
 		worker_read(node->worker, &node->worker_status);
+	/* a rate over the time in which nothing was to do would be a false one */
+	if (!was_working)
+		node->rate = (struct rate){ 0 };
 	if (!node->moved_usec || node->worker_status.moves != moves ||
 	    !node->worker_status.is_running || node->worker_status.is_paused)
 		node->moved_usec = now_usec;

@@ -207,10 +207,12 @@ static void declare_share(struct draft *draft, const struct pool_config *config,
 	                              : draft->machine->page_bytes;
 	share->declared_bytes = bytes_round_down(asked_bytes, share->unit_bytes);
 	share->minimum_bytes = share->declared_bytes;
+	/* rounded up: what is less than Minimum= must not pass for it */
 	if (node_amount_get(&config->minimum, planned->node_id, &minimum))
-		share->minimum_bytes =
-			bytes_round_down(amount_bytes(minimum, planned->memory_bytes, page_bytes),
-		                         share->unit_bytes);
+		share->minimum_bytes = bytes_min(
+			bytes_round_up(amount_bytes(minimum, planned->memory_bytes, page_bytes),
+		                       share->unit_bytes),
+			share->declared_bytes);
 	draft_share->asked_bytes = asked_bytes;
 	draft_share->is_wanted = size.value > 0;
 	draft_share->granted_bytes = share->declared_bytes;

@@ -158,7 +158,8 @@ static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
 		return draft_say(
 			draft->plan,
 			"pool %s: %s refused on %s: the kernel lets this process add no huge "
-			"pages (nr_hugepages), and there are too few",
+			"pages (nr_hugepages), and there are too few; the service may, and so may "
+			"root",
 			pool->name, size, nodes);
 	case PLAN_CGROUP_LIMIT:
 		return notice_cgroup(draft, pool, group->bytes);
@@ -303,8 +304,9 @@ static int notice_lazy_nodes(struct draft *draft)
 		return -ENOMEM;
 	return draft_say(
 		draft->plan,
-		"%s: memory blocks of %s, MemTotal so far %s: the kernel initialises the rest "
-		"when it is used; percentages and budgets are of the blocks",
+		"%s: memory blocks of %s, MemTotal so far %s: a kernel that initialises page "
+		"structs lazily shows the rest when it is used; percentages and budgets are of "
+		"the blocks",
 		nodes, size_text(group.bytes, memory), size_text(shown_bytes, shown));
 }
 

@@ -290,6 +290,8 @@ int plan_print_text(const struct plan *plan, FILE *out)
 
 	if (plan->nr_pools)
 		r = print_shares(plan, out);
+	else if (plan->is_anything_refused_by_file)
+		fputs("No pool can be used: what is declared was refused, see below.\n", out);
 	else
 		fputs("No pool is declared: nothing will be taken.\n", out);
 	if (r < 0)

@@ -297,7 +297,7 @@ START_TEST(test_a_node_runs_its_shares_by_kind_then_required_then_name)
 }
 END_TEST
 
-START_TEST(test_the_minimum_is_the_size_unless_it_is_set_and_is_rounded_down_too)
+START_TEST(test_the_minimum_is_the_size_unless_it_is_set_and_is_rounded_up)
 {
 	world_add_node(&world, 0, 64 * GIB);
 	world_add_node(&world, 1, 32 * GIB);
@@ -306,9 +306,26 @@ START_TEST(test_the_minimum_is_the_size_unless_it_is_set_and_is_rounded_down_too
 	world_plan(&world);
 	ck_assert_uint_eq(world_share(&world, 0, "a")->minimum_bytes, 8 * GIB);
 	ck_assert_uint_eq(plan_pool(world.plan, "a")->minimum_bytes, 16 * GIB);
-	ck_assert_uint_eq(world_share(&world, 0, "b")->minimum_bytes, 6 * GIB);
-	ck_assert_uint_eq(world_share(&world, 1, "b")->minimum_bytes, 3 * GIB);
-	ck_assert_uint_eq(plan_pool(world.plan, "b")->minimum_bytes, 9 * GIB);
+	ck_assert_uint_eq(world_share(&world, 0, "b")->minimum_bytes, 7 * GIB);
+	ck_assert_uint_eq(world_share(&world, 1, "b")->minimum_bytes, 4 * GIB);
+	ck_assert_uint_eq(plan_pool(world.plan, "b")->minimum_bytes, 11 * GIB);
+}
+END_TEST
+
+/* Rounded down it would be nothing, and a share of which nothing came would have reached it. */
+START_TEST(test_a_minimum_below_one_region_is_one_region)
+{
+	struct pool_config *pool;
+
+	world_add_node(&world, 0, 64 * GIB);
+	pool = world_add_pool(&world, "a", POOL_REGION, "3G");
+	pool->region_bytes = 3 * GIB / 2;
+	world_set_minimum(pool, "1G");
+	world_plan(&world);
+	ck_assert_uint_eq(world_share(&world, 0, "a")->minimum_bytes, 3 * GIB / 2);
+	world_set_minimum(pool, "2.5G"); /* more regions than were declared are never needed */
+	world_plan(&world);
+	ck_assert_uint_eq(world_share(&world, 0, "a")->minimum_bytes, 3 * GIB);
 }
 END_TEST
 
@@ -421,8 +438,8 @@ int main(void)
 	tcase_add_test(cases, test_nodes_that_do_not_exist_stand_in_their_place_among_the_others);
 	tcase_add_test(cases, test_huge_is_the_default_size_and_a_size_may_be_the_base_page);
 	tcase_add_test(cases, test_a_node_runs_its_shares_by_kind_then_required_then_name);
-	tcase_add_test(cases,
-	               test_the_minimum_is_the_size_unless_it_is_set_and_is_rounded_down_too);
+	tcase_add_test(cases, test_the_minimum_is_the_size_unless_it_is_set_and_is_rounded_up);
+	tcase_add_test(cases, test_a_minimum_below_one_region_is_one_region);
 	tcase_add_test(cases, test_a_pool_carries_what_its_file_says);
 	tcase_add_test(cases, test_a_node_carries_what_the_machine_says);
 	tcase_add_test(cases, test_no_pool_is_an_empty_plan_with_every_node);
