@@ -51,7 +51,7 @@ static void print_amounts(const struct client *client, uint64_t total_bytes, uin
 	putchar('\n');
 }
 
-static void print_started(uint64_t realtime_usec)
+static void print_date(const char *label, uint64_t realtime_usec)
 {
 	time_t seconds = (time_t) (realtime_usec / 1000000);
 	char date[64];
@@ -59,7 +59,7 @@ static void print_started(uint64_t realtime_usec)
 
 	if (realtime_usec && localtime_r(&seconds, &broken) &&
 	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %Z", &broken))
-		printf(" Started: %s\n", date);
+		printf("%s: %s\n", label, date);
 }
 
 /* A moment as time since the start: the monotonic clock does not jump. */
@@ -122,9 +122,13 @@ static int print_host(const struct client *client, const struct model *model)
 	print_state(client, title, host->state, more);
 	print_amounts(client, host->total_bytes, host->done_bytes, host->short_bytes,
 	              host_rate_bytes(model));
-	print_started(host->started_realtime_usec);
+	print_date(" Started", host->started_realtime_usec);
 	print_moment("   Early", host, host->early_monotonic_usec);
-	print_moment("   Ready", host, host->ready_monotonic_usec);
+	/* a later generation began at some Reload: the time since the start would say nothing */
+	if (host->generation > 1)
+		print_date("   Ready", host->ready_realtime_usec);
+	else
+		print_moment("   Ready", host, host->ready_monotonic_usec);
 	if (model_has_refused(model))
 		puts(" Refused: " SENTENCE_REFUSED);
 	print_missing(model);

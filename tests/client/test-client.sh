@@ -97,6 +97,10 @@ test_status_of_a_failed_host_is_1_with_reason_and_node() {
 	out "pool guests, node 1: failed, 1 GiB of 4 GiB missing (fragmented)"
 }
 test_status_of_a_ready_host_is_0() { two_nodes; all_ready; run status; is 0; out "after 3 min 12 s"; }
+test_a_later_generation_is_ready_at_a_date_and_not_after_the_start() {
+	two_nodes; all_ready; tell host Generation=2 ReadyRealtime=86400000000; TZ=UTC run status; is 0
+	out "Ready: 1970-01-02 00:00:00 UTC"; no out "after 3 min 12 s"
+}
 test_status_of_one_node_or_pool_has_its_own_exit_status() {
 	two_nodes; fail_node_1
 	run status 0; is 3; out "node 0: deferred"
