@@ -12,7 +12,7 @@ test_packages=(check dbus systemd scdoc shellcheck libxml2-utils python3-minimal
 # Besides, for a container with systemd in it; root only.
 container_packages=(systemd-container mmdebstrap)
 # Besides, for virtual machines with many nodes; root only.
-vm_packages=(qemu-system-x86 mmdebstrap e2fsprogs lz4 python3-minimal)
+vm_packages=(qemu-system-x86 mmdebstrap e2fsprogs lz4 python3-minimal kmod cpio busybox-static)
 
 die() {
 	echo "${0##*/}: $*" >&2

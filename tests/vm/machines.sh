@@ -35,6 +35,11 @@ cpus() { # present, possible
 	machine_arguments+=(-smp "$1,sockets=${2:-$1},maxcpus=${2:-$1}")
 }
 
+machine_one() {
+	cpus 2
+	node 0 2048 0-1
+}
+
 machine_four() {
 	local id
 	cpus 4

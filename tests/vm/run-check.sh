@@ -5,8 +5,10 @@
 #     tests/vm/run-check.sh SOURCE_ROOT FOLDER CHECK
 #
 # FOLDER keeps the kernel, the guest's disk and the installation; FOLDER/CHECK what the last run left:
-# log, journal.txt, console.txt. A check begins with lines "# machine: NAME" (see machines.sh) and, where
-# it has any, "# kernel: WORDS". Its function before_boot runs in the guest before systemd does.
+# log, journal.txt, console.txt. A check begins with a line "# machine: NAME" (see machines.sh), and
+# "# words: WORDS" for the kernel's command line, "# kernel: FLAVOUR" for another kernel than that for
+# virtual machines, "# memory: MIB" where it takes more than 1500. Its function before_boot runs in the
+# guest before systemd does.
 set -euo pipefail
 source_root=$(realpath "${1:?usage: run-check.sh SOURCE_ROOT FOLDER CHECK}")
 mkdir -p "${2:?usage: run-check.sh SOURCE_ROOT FOLDER CHECK}"
@@ -20,6 +22,8 @@ obstacle=$(vm_obstacle)
 [ -z "$obstacle" ] || skip "$obstacle"
 header() { sed -n "s/^# $1: *//p" "$script"; }
 memory_mib=$(header memory)
+kernel=$(header kernel)
+: "${kernel:=$vm_small_kernel}"
 available_mib=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
 [ "$available_mib" -ge "${memory_mib:=1500}" ] ||
 	skip "this machine has $available_mib MiB of memory to spare, the guest needs $memory_mib MiB"
@@ -28,7 +32,7 @@ available_mib=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
 exec 9>/run/lock/nodeinit-vm.lock
 flock 9
 SECONDS=0
-vm_prepare "$folder"
+vm_prepare "$folder" "$kernel"
 out=$folder/$check
 rm -rf "$out"
 mkdir -p "$out"
@@ -39,7 +43,7 @@ printf '%s\n' '. /vm/lib.sh' '. /vm/check.sh' 'before_boot' >"$out/tree/vm/befor
 printf '%s\n' '. /vm/lib.sh' '. /vm/check.sh' 'checks' 'finish' >"$out/tree/vm/command"
 prepared_seconds=$SECONDS
 status=0
-vm_boot "$folder" "$out/tree" "$out" "$(header machine)" "$(header kernel)" \
+vm_boot "$folder" "$out/tree" "$out" "$kernel" "$(header machine)" "$(header words)" \
 	"file,id=talk,path=$out/log" "${NODEINIT_VM_LIMIT:-600}" </dev/null 9>&- || status=$?
 rm -rf "$out/tree"
 

@@ -3,9 +3,9 @@
 # Virtual machines with many NUMA nodes: made from Debian packages, started with this tree installed.
 # Sourced by run-check.sh and tools/vm, not run. Needs $source_root.
 #
-#     vm_prepare FOLDER           kernel, disk and the installed tree, in FOLDER; only what is missing
+#     vm_prepare FOLDER KERNEL    kernel (its flavour in Debian) and disk, in FOLDER; only what is missing
 #     vm_tree FOLDER TREE         what is laid over the guest's files, without the command
-#     vm_boot FOLDER TREE OUT MACHINE KERNEL_WORDS TALK
+#     vm_boot FOLDER TREE OUT KERNEL MACHINE WORDS TALK LIMIT
 #
 # It is always emulated, never KVM: the same machine everywhere, and nothing that needs rights to it.
 # So nothing that runs in it may be judged by how long it took.
@@ -25,31 +25,59 @@ vm_obstacle() { # why there can be no machine here, or nothing
 	elif [ "$(uname -m)" != x86_64 ]; then
 		echo "the guest is x86_64, this is $(uname -m)"
 	else
-		for program in qemu-system-x86_64 mmdebstrap mke2fs apt-get dpkg-deb lz4 python3; do
+		for program in qemu-system-x86_64 mmdebstrap mke2fs apt-get dpkg-deb lz4 python3 depmod cpio busybox; do
 			command -v "$program" >/dev/null || { echo "there is no $program here"; return; }
 		done
 	fi
 }
 
-# The kernel that Debian makes for virtual machines: nvme and ext4 are built in, so there is no initrd.
-vm_kernel() { # folder
-	local folder=$1 download=$1/download package
+# A kernel package's files, in FOLDER/kernel-FLAVOUR, and the kernel proper.
+vm_kernel() { # folder, flavour
+	local folder=$1 flavour=$2 package
+	local files=$folder/kernel-$flavour
 
-	[ ! -e "$folder/vmlinux" ] || return 0
-	rm -rf "$download"
-	mkdir -p "$download"
-	[ -n "$(apt-cache policy linux-image-cloud-amd64)" ] || apt-get -q update >"$folder/apt.log" 2>&1 || :
-	package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
+	[ ! -e "$folder/vmlinux-$flavour" ] || return 0
+	rm -rf "$files"
+	mkdir -p "$files"
+	[ -n "$(apt-cache policy "linux-image-$flavour")" ] || apt-get -q update >"$folder/apt.log" 2>&1 || :
+	package=$(apt-cache depends "linux-image-$flavour" 2>/dev/null |
 		awk '/Depends: linux-image/ { print $2; exit }')
-	[ -n "$package" ] || skip "apt knows no kernel for virtual machines (linux-image-cloud-amd64)"
-	if ! (cd "$download" && apt-get -q download "$package") >>"$folder/apt.log" 2>&1 </dev/null; then
+	[ -n "$package" ] || skip "apt knows no package linux-image-$flavour"
+	if ! (cd "$files" && apt-get -q download "$package") >>"$folder/apt.log" 2>&1 </dev/null; then
 		tail -n 3 "$folder/apt.log"
-		skip "the kernel $package cannot be had"
+		skip "the package $package cannot be had"
 	fi
-	dpkg-deb --fsys-tarfile "$download"/*.deb | tar -xf - -C "$download" --wildcards './boot/vmlinuz-*'
-	python3 "$source_root/tests/vm/extract-vmlinux.py" "$download"/boot/vmlinuz-* "$folder/vmlinux.new"
-	mv "$folder/vmlinux.new" "$folder/vmlinux"
-	rm -rf "$download"
+	dpkg-deb --extract "$files"/*.deb "$files"
+	rm "$files"/*.deb
+	python3 "$source_root/tests/vm/extract-vmlinux.py" "$files"/boot/vmlinuz-* "$folder/vmlinux.new"
+	[ "$flavour" = "$vm_small_kernel" ] || vm_initrd "$folder" "$files"
+	mv "$folder/vmlinux.new" "$folder/vmlinux-$flavour"
+	rm -rf "$files"
+}
+
+# Debian's kernel for virtual machines has all built in that it takes to mount the guest's disk. The one
+# for all machines is needed for what the other leaves out: it gets a few modules to begin with.
+vm_small_kernel=cloud-amd64
+vm_full_kernel=amd64
+
+vm_initrd() { # folder, files of the kernel
+	local folder=$1 files=$2 initrd=$1/initrd version module path
+
+	version=$(ls "$files/lib/modules")
+	rm -rf "$initrd"
+	mkdir -p "$initrd"/{bin,modules,proc,sys,dev,mnt}
+	cp "$(command -v busybox)" "$initrd/bin/busybox"
+	install -m 755 "$source_root/tests/vm/guest/initrd-init" "$initrd/init"
+	depmod -b "$files" "$version"
+	for module in nvme ext4; do
+		modprobe -d "$files" -S "$version" --show-depends "$module"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$folder/modules"
+	while read -r path; do
+		cp "$path" "$initrd/modules/"
+		echo "${path##*/}" >>"$initrd/order"
+	done <"$folder/modules"
+	(cd "$initrd" && find . | cpio --quiet -o -H newc) >"$folder/initrd-$vm_full_kernel"
+	rm -rf "$initrd"
 }
 
 vm_disk() { # folder
@@ -62,9 +90,9 @@ vm_disk() { # folder
 	mv "$folder/disk.new" "$folder/disk"
 }
 
-vm_prepare() { # folder
+vm_prepare() { # folder, kernel
 	mkdir -p "$1"
-	vm_kernel "$1"
+	vm_kernel "$1" "$2"
 	vm_disk "$1"
 }
 
@@ -106,10 +134,10 @@ vm_tree() { # folder, tree
 # Status: the command's, 124 when the time is over, 125 when the guest ended without one. TALK is the
 # other end of the guest's second serial line, as an option of QEMU's -chardev. $OUT then has console.txt,
 # qemu.txt, journal.txt.
-vm_boot() { # folder, tree, out, machine, kernel words, talk, limit in seconds (0: none)
-	local folder=$1 tree=$2 out=$3 machine=$4 kernel_words=$5 talk=$6 limit=$7 status=0
-	local kernel=$folder/vmlinux
-	local first_words="mount -t devtmpfs devtmpfs /dev; exec >/dev/console 2>&1; \
+vm_boot() { # folder, tree, out, kernel, machine, kernel words, talk, limit in seconds (0: none)
+	local folder=$1 tree=$2 out=$3 kernel=$4 machine=$5 kernel_words=$6 talk=$7 limit=$8 status=0
+	local initrd=()
+	local first_words="mount -t devtmpfs devtmpfs /dev 2>/dev/null; exec >/dev/console 2>&1; \
 tar -xf /dev/nvme0n1 -C / --no-same-owner --keep-directory-symlink; exec /vm/init"
 
 	mkdir -p "$out"
@@ -118,6 +146,7 @@ tar -xf /dev/nvme0n1 -C / --no-same-owner --keep-directory-symlink; exec /vm/ini
 	truncate -s %1M "$out/in.img"
 	truncate -s 0 "$out/out.img"
 	truncate -s 64M "$out/out.img"
+	[ ! -e "$folder/initrd-$kernel" ] || initrd=(-initrd "$folder/initrd-$kernel")
 	machine_arguments=() machine_mib=0
 	"machine_$machine"
 
@@ -128,7 +157,7 @@ tar -xf /dev/nvme0n1 -C / --no-same-owner --keep-directory-symlink; exec /vm/ini
 		-display none -nodefaults -no-user-config -no-reboot \
 		-chardev "file,id=console,path=$out/console.txt" -serial chardev:console \
 		-chardev "$talk" -serial chardev:talk \
-		-kernel "$kernel" -append "console=ttyS0 quiet panic=-1 root=/dev/nvme0n3 rw rootfstype=ext4 \
+		-kernel "$folder/vmlinux-$kernel" "${initrd[@]}" -append "console=ttyS0 quiet panic=-1 root=/dev/nvme0n3 rw rootfstype=ext4 \
 rootwait nokaslr no5lvl mitigations=off tsc=reliable random.trust_cpu=1 \
 systemd.unit=nodeinit-vm.target systemd.show_status=0 $kernel_words \
 init=/bin/sh -- -c \"$first_words\"" \
