@@ -19,6 +19,25 @@ ok() { # sentence, command...
 	fi
 }
 not() { ! "$@"; }
+says() { # pattern, command...
+	local pattern=$1
+	shift
+	"$@" | tee /dev/stderr | grep -qE -e "$pattern"
+}
+equal() { # value, value expected
+	echo "it is $1, not $2"
+	[ "$1" = "$2" ]
+}
+manager_property() { busctl get-property org.nodeinit1 /org/nodeinit1 org.nodeinit1.Manager "$1" | cut -d' ' -f2; }
+introspect_all() { # number of objects that there are at least
+	local path nr=0
+	for path in $(busctl tree --list org.nodeinit1 | grep -E '^/org/(nodeinit1|freedesktop/LogControl1)'); do
+		nr=$((nr + 1))
+		busctl introspect org.nodeinit1 "$path" || return
+	done
+	echo "$nr objects"
+	[ "$nr" -ge "$1" ]
+}
 active() { systemctl is-active --quiet "$1"; }
 property() { # unit, property, value: says what it is when it differs
 	local value
@@ -83,6 +102,26 @@ ok "memory of the pool is there" test "$(busctl get-property org.nodeinit1 /org/
 ok "memory of huge pages is there" test "$(busctl get-property org.nodeinit1 /org/nodeinit1/pool/wide org.nodeinit1.Pool BytesDone)" = "t 67108864"
 ok "a share's end is in the journal with its pool" grep -q . <(journalctl -b -u nodeinitd NODEINIT_POOL=small -o cat)
 
+# What is said of it, and where.
+ok "an event has one line, with its fields" test "$(journalctl -b -u nodeinitd -o cat MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a02 NODEINIT_POOL=small NODEINIT_NODE=0 | wc -l)" -eq 1
+ok "which says how much it was" grep -qx 67108864 <(journalctl -b -u nodeinitd -F NODEINIT_BYTES)
+ok "its status says how much is in service" says '[0-9] [MG]iB in service' systemctl show -P StatusText nodeinitd
+ok "the log level can be asked for" equal "$(systemctl service-log-level nodeinitd)" info
+ok "and set" systemctl service-log-level nodeinitd debug
+ok "which holds" equal "$(systemctl service-log-level nodeinitd)" debug
+systemctl service-log-level nodeinitd info
+ok "every object can be introspected" introspect_all 5
+
+# Early and deferred.
+pool large Kind=region PageSize=base Size=768M Early=16M '[Region]' RegionSize=16M
+ok "it starts with a pool that is large" systemctl restart nodeinitd
+ok "and a consumer waits for it" systemctl start guests
+ok "start returned before all was there" test "$(systemctl show -P ActiveEnterTimestampMonotonic nodeinitd)" -lt "$(manager_property ReadyMonotonic)"
+ok "but not before the early part was" test "$(systemctl show -P ActiveEnterTimestampMonotonic nodeinitd)" -ge "$(manager_property EarlyMonotonic)"
+ok "the target came after all of it" test "$(systemctl show -P ActiveEnterTimestampMonotonic nodeinit-ready.target)" -ge "$(manager_property ReadyMonotonic)"
+ok "a consumer came after the target" test "$(systemctl show -P ExecMainStartTimestampMonotonic guests)" -ge "$(systemctl show -P ActiveEnterTimestampMonotonic nodeinit-ready.target)"
+rm /etc/nodeinit/pools.d/large.pool
+
 # Reload.
 pool later Kind=region PageSize=base Size=16M
 ok "reload takes a new pool" systemctl reload nodeinitd
@@ -112,6 +151,22 @@ ok "one that requires it is started again, after the memory" said guests '^Finis
 ok "stopping it by hand stops them" systemctl stop nodeinitd
 ok "with it" not active guests
 
+# A daemon that hangs.
+mkdir -p /run/systemd/system/nodeinitd.service.d
+printf '[Service]\nWatchdogSec=3s\nTimeoutAbortSec=1s\n' >/run/systemd/system/nodeinitd.service.d/test.conf
+systemctl daemon-reload
+ok "with a short watchdog it starts" systemctl start nodeinitd
+ok "and is ready" meminitctl --quiet wait
+cursor=$(journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p')
+hung=$(systemctl show -P MainPID nodeinitd)
+kill -STOP "$hung"
+ok "one that hangs is noticed" said nodeinitd 'Watchdog timeout'
+ok "and replaced by one that works" said nodeinitd '^ready'
+ok "which is another one" not property nodeinitd MainPID "$hung"
+rm -r /run/systemd/system/nodeinitd.service.d
+systemctl daemon-reload
+systemctl stop nodeinitd
+
 # Failed: there is no such page in this world.
 pool impossible Kind=hugetlb PageSize=512T Size=1p Required=no
 consumer unlucky nodeinit-wait@impossible.service
@@ -126,6 +181,8 @@ systemctl stop nodeinitd
 systemctl reset-failed
 
 # Activation.
+ok "while it is not enabled, a call on the bus does not start it" \
+	not busctl call org.nodeinit1 /org/nodeinit1 org.nodeinit1.Manager ListPools "a{sv}" 0
 ok "it can be enabled" systemctl enable nodeinitd
 ok "then a call on the bus starts it" busctl call org.nodeinit1 /org/nodeinit1 org.nodeinit1.Manager ListPools "a{sv}" 0
 ok "as its unit" not property nodeinitd MainPID 0
