@@ -37,7 +37,7 @@ cpus() { # present, possible
 
 machine_one() {
 	cpus 2
-	node 0 2048 0-1
+	node 0 4096 0-1
 }
 
 machine_four() {

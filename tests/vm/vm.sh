@@ -109,7 +109,7 @@ vm_masked_units=(getty.target serial-getty@ttyS0.service getty@tty1.service
 	e2scrub_reap.service fstrim.timer)
 
 vm_tree() { # folder, tree
-	local folder=$1 tree=$2 guest=$source_root/tests/vm/guest unit
+	local folder=$1 tree=$2 guest=$source_root/tests/vm/guest unit program
 
 	rm -rf "$tree"
 	mkdir -p "$tree/vm" "$tree/etc/systemd/system" "$tree/etc/systemd/system.conf.d" \
@@ -118,9 +118,9 @@ vm_tree() { # folder, tree
 	install -m 755 "$guest/init" "$guest/driver" "$tree/vm/"
 	install -m 644 "$guest/lib.sh" "$tree/vm/"
 	install -m 644 "$guest/nodeinit-vm.target" "$guest/nodeinit-vm.service" "$tree/etc/systemd/system/"
-	for unit in on-nodes fragment; do
-		cc -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Werror -O2 -static -s -o "$tree/vm/$unit" \
-			"$source_root/tests/vm/$unit.c"
+	for program in on-nodes fragment poison; do
+		cc -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Werror -O2 -static -s -o "$tree/vm/$program" \
+			"$source_root/tests/vm/$program.c"
 	done
 	for unit in "${vm_masked_units[@]}"; do
 		ln -s /dev/null "$tree/etc/systemd/system/$unit"

@@ -77,8 +77,8 @@ settle() {
 	systemctl reset-failed
 	systemctl restart nodeinitd && meminitctl --quiet wait --timeout=3min
 }
-journal_since_start() {
-	journalctl -b -o cat _SYSTEMD_INVOCATION_ID="$(systemctl show -P InvocationID nodeinitd)"
+journal_since_start() { # more to match
+	journalctl -b -o cat "$@" _SYSTEMD_INVOCATION_ID="$(systemctl show -P InvocationID nodeinitd)"
 }
 
 # --- what the daemon says ---

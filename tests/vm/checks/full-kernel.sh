@@ -2,10 +2,11 @@
 # shellcheck shell=bash source=tests/vm/guest/lib.sh disable=SC2154
 # machine: one
 # kernel: amd64
+# memory: 3000
 # words: numa=fake=4 cma=128M
 #
-# What can be had on any machine to try nodes with: one node that the kernel shows as four, with the same
-# CPUs for all. And memory set aside for devices, where the kernel can do that.
+# What only Debian's kernel for all machines has: one node that is shown as four, with the same CPUs for
+# all, and pages that fail. And memory set aside for devices, where a kernel can do that.
 
 before_boot() {
 	daemon_settings Reserve=64M EarlyMinimum=16M EarlyShift=63
@@ -14,6 +15,29 @@ before_boot() {
 	pool small Kind=region PageSize=base Size=32M '[Region]' RegionSize=8M
 }
 cma() { awk -v line="Cma$1:" '$1 == line { print $2 }' "$2"; }
+
+# A region is halfway when a page that it has not reached yet fails.
+check_poison() {
+	no_pools
+	ok "without pools it is idle" settle
+	meminitctl pause
+	pool halfway Kind=region PageSize=base Size=704M Nodes=1 Early=none '[Region]' RegionSize=64M
+	ok "a pool begins with the resume" systemctl reload nodeinitd
+	meminitctl resume
+	ok "its first bytes are there" eventually some_are_done
+	meminitctl pause
+	ok "it is halfway" equal "$(pool_property halfway State)" deferred
+	ok "a page of a region that is not complete fails" /vm/poison "$(main_pid)"
+	ok "the kernel has taken it out of use" says '^HardwareCorrupted: *4 kB' cat /proc/meminfo
+	meminitctl resume
+	ok "it becomes ready all the same" meminitctl --quiet wait --timeout=5min
+	ok "with all its bytes" equal "$(pool_property halfway BytesDone)" $((704 << 20))
+	ok "on its node" equal "$(regions_by_node)" "1:180224"
+	ok "the journal has it" says . journal_since_start MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a05
+	ok "counted once" equal "$(journal_since_start MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a05 | wc -l)" 1
+	ok "the daemon was not killed for it" equal "$(systemctl show -P NRestarts nodeinitd)" 0
+}
+some_are_done() { [ "$(pool_property halfway BytesDone)" -gt 0 ]; }
 
 checks() {
 	local total
@@ -32,4 +56,5 @@ checks() {
 		ok "the pools leave CmaTotal alone" equal "$total" "$(cma Total /vm/cma-at-boot)"
 		echo "CmaFree was $(cma Free /vm/cma-at-boot) kB before the pools, is $(cma Free /proc/meminfo) kB with them"
 	fi
+	check_poison
 }
