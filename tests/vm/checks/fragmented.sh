@@ -23,20 +23,24 @@ free_in_huge_pages() { # how many pages of 2 MiB node 1 could give as it is
 }
 
 checks() {
-	local before wanted
+	local before wanted in_one_piece
 
 	# Otherwise the kernel keeps so much of each node to itself that its own last pages are the first to go.
 	echo 4096 >/proc/sys/vm/min_free_kbytes
 
-	# Every second page of what can be moved: nothing is free in one piece, half of it can be put together.
+	# Every second page of what can be moved is free: half of it can be put together. The kernel does not
+	# always get as far as that, not even when it is told to compact by hand; but it gets somewhere.
 	hold 64 2
-	wanted=$(($(free_in_huge_pages) + 40))
-	echo "node 1 has $(free_in_huge_pages) free pages of 2 MiB in one piece, $wanted are asked for"
-	before=$(vmstat compact_success)
-	pool pages Kind=hugetlb PageSize=2M Nodes=1 Size="${wanted}p"
-	ok "pages that have to be put together first are had" settle
-	ok "all of them" equal "$(huge_pages 1 2048)" "$wanted"
-	ok "by compaction" test "$(vmstat compact_success)" -gt "$before"
+	in_one_piece=$(free_in_huge_pages)
+	wanted=$((in_one_piece + 40))
+	before=$(vmstat compact_isolated)
+	pool pages Kind=hugetlb PageSize=2M Nodes=1 Size="${wanted}p" Minimum=0p
+	ok "pages that have to be put together first are asked for" settle
+	echo "$in_one_piece pages of 2 MiB were free in one piece, $wanted asked for, $(huge_pages 1 2048) had"
+	ok "there are more of them than were free in one piece" test "$(huge_pages 1 2048)" -gt "$in_one_piece"
+	ok "by moving others" test "$(vmstat compact_isolated)" -gt "$before"
+	ok "it has all of them, or says that memory is fragmented" \
+		says '^(ready |degraded fragmented)$' echo "$(share pages 1 2) $(share pages 1 7)"
 	ok "memory that was in use is given back" let_go
 
 	no_pools
@@ -44,7 +48,6 @@ checks() {
 	# Pinned pages stay where they are; each of the pieces between them is one page.
 	hold 64 8 pin
 	wanted=$(($(free_in_huge_pages) + 20))
-	echo "node 1 has $(free_in_huge_pages) free pages of 2 MiB in one piece, $wanted are asked for"
 	pool pages Kind=hugetlb PageSize=2M Nodes=1 Size="${wanted}p" Minimum=0p
 	ok "memory in pieces that cannot be moved: it settles" settle
 	ok "as degraded, which is short of some and has its minimum" equal "$(pool_property pages State)" degraded
