@@ -9,16 +9,18 @@ skip() {
 	exit 77
 }
 
+guest_packages=systemd,systemd-sysv,udev,dbus,procps,libnuma1,libev4,libinih1,libjson-c5,libsmartcols1
+
 # Debian's system manager and the libraries of the daemon, in FOLDER/root.
 guest_root() { # folder
 	local folder=$1
 
-	[ ! -e "$folder/root.done" ] || return 0
+	[ "$(cat "$folder/root.done" 2>/dev/null)" != "$guest_packages" ] || return 0
 	command -v mmdebstrap >/dev/null || skip "there is no mmdebstrap here"
 	mkdir -p "$folder"
-	rm -rf "$folder/root"
+	rm -rf "$folder/root" "$folder/root.done"
 	if ! mmdebstrap --quiet --mode=root --variant=essential \
-		--include=systemd,systemd-sysv,udev,dbus,procps,libnuma1,libev4,libinih1,libjson-c5,libsmartcols1 \
+		--include="$guest_packages" \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' --aptopt='Acquire::Languages "none"' \
 		bookworm "$folder/root" >"$folder/mmdebstrap.log" 2>&1 </dev/null; then
@@ -26,7 +28,7 @@ guest_root() { # folder
 		skip "a Debian file system cannot be made here"
 	fi
 	: >"$folder/root/etc/machine-id"
-	touch "$folder/root.done"
+	echo "$guest_packages" >"$folder/root.done"
 }
 
 # The tree as a package would install it, into DESTINATION: the paths in the units are tested, too.

@@ -7,7 +7,7 @@
 # FOLDER keeps the kernel, the guest's disk and the installation; FOLDER/CHECK what the last run left:
 # log, journal.txt, console.txt. A check begins with a line "# machine: NAME" (see machines.sh), and
 # "# words: WORDS" for the kernel's command line, "# kernel: FLAVOUR" for another kernel than that for
-# virtual machines, "# memory: MIB" where it takes more than 1500. Its function before_boot runs in the
+# virtual machines, "# memory: MIB" where it takes more than 2500. Its function before_boot runs in the
 # guest before systemd does.
 set -euo pipefail
 source_root=$(realpath "${1:?usage: run-check.sh SOURCE_ROOT FOLDER CHECK}")
@@ -25,7 +25,7 @@ memory_mib=$(header memory)
 kernel=$(header kernel)
 : "${kernel:=$vm_small_kernel}"
 available_mib=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
-[ "$available_mib" -ge "${memory_mib:=1500}" ] ||
+[ "$available_mib" -ge "${memory_mib:=2500}" ] ||
 	skip "this machine has $available_mib MiB of memory to spare, the guest needs $memory_mib MiB"
 
 # One machine at a time, also when several build folders are tested: each of them is slow enough.

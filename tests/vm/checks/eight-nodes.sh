@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash source=tests/vm/guest/lib.sh disable=SC2154
 # machine: eight
-# memory: 2500
 #
 # Eight nodes, two CPUs of the host below them: order and account must hold whatever the speed.
 
