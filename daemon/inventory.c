@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "inventory.h"
 
 uint64_t managed_share_short_bytes(const struct managed_share *share)
@@ -18,6 +19,13 @@ const char *managed_share_reason(const struct managed_share *share)
 	if (share->detail.reason != REASON_NONE && managed_share_short_bytes(share) > 0)
 		return share_reason_text(share->detail.reason);
 	return plan_refusal_text(share->refusal);
+}
+
+void managed_share_begin(struct managed_share *share)
+{
+	share->has_new_work = true;
+	share->began_usec = clock_monotonic_usec();
+	share->began_bytes = share->done_bytes;
 }
 
 struct managed_pool *inventory_pool(struct inventory *inventory, const char *name)

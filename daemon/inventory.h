@@ -39,7 +39,7 @@ struct managed_share {
 	bool is_unmet; /* see struct plan_share */
 	struct piece *pieces;
 	size_t nr_pieces;
-	uint64_t began_usec;  /* monotonic; of the work at hand, for the log; 0: none seen */
+	uint64_t began_usec;  /* monotonic; of the work at hand, for the log */
 	uint64_t began_bytes; /* in service by then */
 	uint64_t keep_bytes;  /* to be given back down to this, once idle; UINT64_MAX: nothing */
 
@@ -122,6 +122,9 @@ uint64_t managed_share_short_bytes(const struct managed_share *share);
 
 /* The word for it: the reason of what fell short, else of what was refused, else "". */
 const char *managed_share_reason(const struct managed_share *share);
+
+/* There is work again: the completion has to know, and the log counts from here. */
+void managed_share_begin(struct managed_share *share);
 
 struct managed_pool *inventory_pool(struct inventory *inventory, const char *name);
 struct managed_node *inventory_node(struct inventory *inventory, unsigned node_id);

@@ -66,7 +66,8 @@ static bool retry_share(struct managed_share *share)
 		    piece->want_bytes[STAGE_EARLY] + piece->want_bytes[STAGE_DEFERRED])
 			is_any_retried |= run_retry(piece->run) == 0;
 	}
-	share->has_new_work |= is_any_retried;
+	if (is_any_retried)
+		managed_share_begin(share);
 	return is_any_retried;
 }
 

@@ -183,7 +183,7 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 		return r;
 	}
 	*slot = piece;
-	managed->has_new_work = true;
+	managed_share_begin(managed);
 	managed->is_giving_back = false; /* the work decides the state */
 	return 0;
 }
@@ -336,7 +336,8 @@ bool pieces_recheck(struct inventory *inventory, struct kernel *kernel)
 			    !is_pool_lowered(inventory, kernel, share->node_id, pool->page_bytes))
 				continue;
 			for (size_t n = 0; n < share->nr_pieces; n++)
-				share->has_new_work |= run_retry(share->pieces[n].run) == 0;
+				if (run_retry(share->pieces[n].run) == 0)
+					managed_share_begin(share);
 			is_any_retried |= share->has_new_work;
 		}
 	}

@@ -80,16 +80,12 @@ static void short_sentence(const struct managed_share *share, char *text, size_t
 	                managed_share_reason(share), attempts, *remedy ? ": " : "", remedy);
 }
 
-/* How long the work at hand took: since it was seen to begin, or all of it between two looks. */
+/* From when the work at hand was given to the worker until its last part had settled. */
 static uint64_t spent_usec(const struct managed_share *share)
 {
-	const struct stage_status *early = &share->stages[STAGE_EARLY];
-	const struct stage_status *deferred = &share->stages[STAGE_DEFERRED];
-
-	if (share->began_usec)
-		return bytes_left(clock_monotonic_usec(), share->began_usec);
-	return bytes_left(bytes_max(early->finished_usec, deferred->finished_usec),
-	                  early->started_usec ? early->started_usec : deferred->started_usec);
+	return bytes_left(bytes_max(share->stages[STAGE_EARLY].finished_usec,
+	                            share->stages[STAGE_DEFERRED].finished_usec),
+	                  share->began_usec);
 }
 
 static void report_finished(const struct managed_pool *pool, struct managed_share *share)
@@ -109,7 +105,6 @@ static void report_finished(const struct managed_pool *pool, struct managed_shar
 		share_event(level, share->is_stalled ? MESSAGE_STALLED : MESSAGE_SHARE_FINISHED,
 		            pool, share, text);
 	}
-	share->began_usec = 0;
 	share->began_bytes = share->done_bytes;
 }
 
