@@ -9,7 +9,7 @@ before_boot() {
 	pool pages Kind=hugetlb PageSize=2M Size@0=10p Size@1=25p Size@2=30p Size@3=7p
 	pool huge Kind=region PageSize=2M Size=32M '[Region]' RegionSize=16M
 	pool wide Kind=region PageSize=thp Size=32M '[Region]' RegionSize=16M
-	pool small Kind=region PageSize=base Size=32M '[Region]' RegionSize=8M
+	pool small Kind=region PageSize=base Size=32M Size@1=40M Size@2=48M Size@3=24M '[Region]' RegionSize=8M
 	cat >/etc/systemd/system/consumer.service <<-END
 		[Unit]
 		Requires=nodeinit-ready.target
@@ -23,15 +23,15 @@ before_boot() {
 	ln -s ../consumer.service /etc/systemd/system/multi-user.target.wants/consumer.service
 }
 
-# Of /vm/on-nodes: each line of regions has all its bytes, and pages of one node only.
-nowhere_else() { # number of regions a node
-	local wanted=$1
+# Of /vm/on-nodes: each region has all its bytes, and pages of one node only. Nodes have different numbers
+# of regions, so that those of two nodes cannot be taken for each other.
+nowhere_else() { # number of regions of each node
 	/vm/on-nodes "$(main_pid)" >/vm/regions || return
 	sort /vm/regions | uniq -c
-	awk -v wanted="$wanted" '
+	awk -v numbers="$*" '
 		NF != 3 || $1 != $2 { bad++ }
 		{ split($3, at, ":"); if (at[2] * 4096 != $1) bad++; nr[at[1]]++; }
-		END { for (i = 0; i < 4; i++) if (nr[i] != wanted) bad++; exit bad > 0 }' /vm/regions
+		END { split(numbers, wanted); for (i = 0; i < 4; i++) if (nr[i] != wanted[i + 1]) bad++; exit bad > 0 }' /vm/regions
 }
 
 # What GetTimeline says of POOL: lines of node, start, end, CPU time in microseconds.
@@ -90,7 +90,7 @@ checks() {
 		equal "$(all_huge_pages 2048)" "26 41 46 23"
 	ok "each node's early budget is its own" \
 		equal "$(for id in 0 1 2 3; do node_property $id EarlyBudget; done | sort -u)" 134217728
-	ok "no page of a region is on another node, none is missing (move_pages)" nowhere_else 8
+	ok "no page of a region is on another node, none is missing (move_pages)" nowhere_else 8 9 10 7
 	ok "transparent huge pages are huge on each node" equal \
 		"$(for id in 0 1 2 3; do node_kib $id ShmemHugePages; done | paste -sd' ')" "32768 32768 32768 32768"
 	ok "nothing was refused by the sandbox" \
@@ -99,7 +99,8 @@ checks() {
 	# A second run finds everything: what is written once more would show as an event.
 	ok "a second run is ready, too" settle
 	ok "and leaves the huge pages as they were" equal "$(all_huge_pages 2048)" "26 41 46 23"
-	ok "after it stopped, only pages of its hugetlb pools and what regions brought stay" systemctl stop nodeinitd
+	ok "it stops" systemctl stop nodeinitd
+	ok "then only the huge pages of the hugetlb pool stay" equal "$(all_huge_pages 2048)" "10 25 30 7"
 	ok "region memory has gone back" equal \
 		"$(for id in 0 1 2 3; do node_kib $id ShmemHugePages; done | paste -sd' ')" "0 0 0 0"
 
@@ -107,7 +108,8 @@ checks() {
 	no_pools
 	ok "without pools it is idle" settle
 	meminitctl pause
-	pool parallel Kind=region PageSize=base Size=128M Early=none '[Region]' RegionSize=16M
+	pool parallel Kind=region PageSize=base Size@0=128M Size@1=144M Size@2=160M Size@3=112M Early=none \
+		'[Region]' RegionSize=16M
 	ok "a pool that is declared while it pauses is taken" systemctl reload nodeinitd
 	ok "each worker is on its own node's CPU before it works" eventually workers_are_at_home
 	ok "nothing has been done yet" equal "$(manager_property BytesDone)" 0
@@ -115,5 +117,5 @@ checks() {
 	ok "it fills all nodes" meminitctl --quiet wait --timeout=3min
 	ok "all nodes were at work at the same time (GetTimeline)" all_overlap parallel
 	ok "each node's worker has spent CPU time of its own" all_have_worked parallel
-	ok "each page is on the node of the worker that filled it" nowhere_else 8
+	ok "each page is on the node of the worker that filled it" nowhere_else 8 9 10 7
 }
