@@ -104,8 +104,17 @@ void page_account_leave(struct page_account *account, const struct share *share)
 	(void) pthread_mutex_unlock(&account->lock);
 }
 
+void page_account_begin_anew(struct page_account *account)
+{
+	(void) pthread_mutex_lock(&account->lock);
+	account->is_compacted = false;
+	account->nr_reasserts = 0;
+	(void) pthread_mutex_unlock(&account->lock);
+}
+
 void page_account_next_batch(struct page_account *account)
 {
+	page_account_begin_anew(account);
 	(void) pthread_mutex_lock(&account->lock);
 	account->batch++;
 	(void) pthread_mutex_unlock(&account->lock);

@@ -41,7 +41,10 @@ int page_account_join(struct page_account *account, struct share *share);
 /* Take @share out and number the others anew. Harmless when it is no member. */
 void page_account_leave(struct page_account *account, const struct share *share);
 
-/* Those that join from now on are a batch of their own. */
+/* A settled part is tried again (Retry): compaction and re-asserting begin anew, too. */
+void page_account_begin_anew(struct page_account *account);
+
+/* Those that join from now on are a batch of their own; as page_account_begin_anew(). */
 void page_account_next_batch(struct page_account *account);
 
 /* Set what a part of a member wants, and number anew. On the worker thread. */

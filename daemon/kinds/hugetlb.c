@@ -16,6 +16,7 @@ struct hugetlb_stage {
 	enum share_reason reason; /* of the last step; shown once it has ended a round */
 	int error;
 	bool is_short;        /* the last step brought nothing */
+	bool was_settled;     /* worker only: what runs now is a Retry */
 	unsigned nr_attempts; /* since it was last settled */
 };
 
@@ -67,6 +68,9 @@ static int hugetlb_prepare(struct part *part)
 
 	part->nr_chunks = 0;
 	part->chunk_bytes = share->page_bytes;
+	if (stage->was_settled)
+		page_account_begin_anew(share->account);
+	stage->was_settled = false;
 	page_account_span(share->account, share, part->stage, &start_pages, &end_pages);
 	r = page_account_grow(share->account, end_pages, &result);
 	if (r == 0 && share->may_shrink) {
@@ -108,6 +112,7 @@ static void settle(struct hugetlb_stage *stage, const struct part *part, uint64_
 {
 	stage->done_bytes = done_bytes;
 	stage->nr_attempts = 0;
+	stage->was_settled = true;
 	if (done_bytes >= part->want_bytes) {
 		stage->reason = REASON_NONE;
 		stage->error = 0;

@@ -50,6 +50,7 @@ struct region_stage {
 	_Atomic enum share_reason limit_reason; /* why not all of them are queued */
 	int limit_error;
 	unsigned nr_attempts; /* since it was last settled */
+	bool was_settled;     /* what runs now is a Retry */
 	enum share_reason reason;
 	int error;
 };

@@ -110,6 +110,12 @@ static int region_prepare(struct part *part)
 	part->nr_chunks = 0;
 	if (part->want_bytes == 0)
 		return 0;
+	if (stage->was_settled) {
+		regions->is_compacted = false;
+		if (part->share->account)
+			page_account_begin_anew(part->share->account);
+	}
+	stage->was_settled = false;
 	stage->limit_reason = REASON_NONE;
 	stage->limit_error = 0;
 	r = stage_open(regions, part);
@@ -251,6 +257,7 @@ static int settle(struct region_share *regions, struct region_stage *stage,
 	stage->error = reason == REASON_FAILED || reason == REASON_UNSUPPORTED ? error : 0;
 	(void) pthread_mutex_unlock(&regions->lock);
 	stage->nr_attempts = 0;
+	stage->was_settled = true;
 	return 0;
 }
 

@@ -73,10 +73,11 @@ static int say_extra(struct draft *draft, uint64_t page_bytes, const struct page
 		return -ENOMEM;
 	return draft_say(draft->plan,
 	                 "node%s %s: %" PRIu64
-	                 " huge pages of %s more than the pools want there; they are left as they "
-	                 "are (Shrink=yes would give back what is not in use)",
+	                 " huge page%s of %s more than the pools want there, left as %s "
+	                 "(Shrink=yes would give back what is not in use)",
 	                 idset_nr(&pages->extra_nodes) == 1 ? "" : "s", nodes, pages->nr_extra,
-	                 size_text(page_bytes, size));
+	                 pages->nr_extra == 1 ? "" : "s", size_text(page_bytes, size),
+	                 pages->nr_extra == 1 ? "it is" : "they are");
 }
 
 int draft_notice_pages(struct draft *draft)

@@ -516,7 +516,7 @@ START_TEST(test_pages_that_are_too_many_on_a_node_are_left_and_said)
 	world_plan(&world);
 	ck_assert(world_is_warned(&world, "huge pages of 1 GiB to be added at run time: 1;"));
 	ck_assert(world_is_warned(&world, "node 2: 2 huge pages of 1 GiB more than the pools want "
-	                                  "there; they are left as they are"));
+	                                  "there, left as they are"));
 	ck_assert_uint_eq(world.plan->nr_warnings, 2);
 	pool->may_shrink = true;
 	world_plan(&world);

@@ -20,7 +20,7 @@ checks() {
 
 	pool giant Kind=hugetlb PageSize=1G Size=1p Minimum=0p
 	ok "the plan says what is too many, and where" \
-		says 'node.* 3: 1 huge pages of 1 GiB more than the pools want' nodeinitd --plan
+		says 'node.* 3: 1 huge page of 1 GiB more than the pools want' nodeinitd --plan
 	ok "one page a node settles" settle
 	ok "nodes that have too few get what is missing, those that have too many keep it" \
 		equal "$(all_huge_pages 1048576)" "0 1 1 2"
