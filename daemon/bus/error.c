@@ -20,6 +20,7 @@ static const struct known_error known_errors[] = {
 	  "\"nodeinitd --plan\" shows the file, the line and what is accepted." },
 	{ ENOENT, NODEINIT_ERROR_NO_SUCH_POOL, "There is no such pool; ListPools shows all." },
 	{ ENXIO, NODEINIT_ERROR_NO_SUCH_NODE, "There is no such node; ListNodes shows all." },
+	{ ESRCH, NODEINIT_ERROR_NO_SUCH_LEASE, "There is no such lease; ListLeases shows all." },
 	{ EBUSY, NODEINIT_ERROR_NOT_READY,
 	  "Work is still going on; wait for the State to settle." },
 	{ ENOSPC, NODEINIT_ERROR_SHORTFALL, "There is less memory than asked for." },

@@ -16,11 +16,35 @@
 
 #include <ev.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "../base/scoped.h"
 #include "view.h"
 
 struct bus_service;
+struct lease_call; /* a call of Pool.Lease that waits for its answer; the service's */
+
+/* What Pool.Lease asked for, and who. Borrowed for the call of bus_service_ops.lease. */
+struct lease_request {
+	const char *pool;
+	uint64_t bytes;
+	bool has_node;
+	unsigned node_id;
+	bool is_strict; /* that node or none */
+	bool may_wait;
+	uid_t uid;
+	pid_t pid;         /* 0: the bus did not say */
+	const gid_t *gids; /* all groups that the bus saw */
+	size_t nr_gids;
+};
+
+struct lease_answer {
+	const char *id;
+	unsigned node_id;
+	uint64_t bytes;
+	int memory_fd;   /* duplicated for the reply; stays the caller's */
+	int lifetime_fd; /* as well */
+};
 
 /*
  * What clients may ask for; called on the main thread while a message is handled, must not block.
@@ -37,6 +61,22 @@ struct bus_service_ops {
 	/* Return: 0 and an array that the service frees with free(3) (texts are static or borrowed
 	 * until the next turn of the loop); -ENOMEM. */
 	int (*timeline)(void *arg, struct timeline_entry **ret, size_t *ret_nr);
+	/*
+	 * Pool.Lease. The caller was looked up, nothing else was checked. Answered now or later, in
+	 * any case once, by bus_service_answer_lease(), unless lease_cancelled() comes first.
+	 */
+	void (*lease)(void *arg, struct lease_call *call, const struct lease_request *request);
+	/* The client of a call that was not answered yet is gone, or the bus is. Forget @call. */
+	void (*lease_cancelled)(void *arg, struct lease_call *call);
+	/* Which unit the client of a granted lease runs in, when the service manager said it. */
+	void (*lease_unit)(void *arg, const char *id, const char *unit);
+	/* As timeline; ListLeases. */
+	int (*leases)(void *arg, struct lease_view **ret, size_t *ret_nr);
+	/* The uid that holds lease @id. Return: 0 and *ret_uid; -ESRCH no such lease. */
+	int (*lease_owner)(void *arg, const char *id, uid_t *ret_uid);
+	/* Manager.ReleaseLease, after the caller was found to be its owner or root. Return: 0;
+	 * -ESRCH no such lease; -EALREADY it drains already; -errno. */
+	int (*release)(void *arg, const char *id, char **ret_sentence);
 	/* LogControl1.LogLevel was set. */
 	void (*log_level_changed)(void *arg, int level);
 	/* The name is owned (true), or the connection or the name was lost (false, with -errno). */
@@ -69,6 +109,14 @@ bool bus_service_is_connected(const struct bus_service *service);
 int bus_service_show_manager(struct bus_service *service, const struct manager_view *view);
 int bus_service_show_node(struct bus_service *service, const struct node_view *view);
 int bus_service_show_pool(struct bus_service *service, const struct pool_view *view);
+
+/*
+ * Answer a Lease: with @answer when @error is 0, else with the D-Bus error of @error (see error.c)
+ * and @sentence (NULL: a general one). The call is gone afterwards.
+ * Return: 0 the reply is on its way; -errno it could not be sent: whoever granted takes it back.
+ */
+int bus_service_answer_lease(struct bus_service *service, struct lease_call *call, int error,
+                             const char *sentence, const struct lease_answer *answer);
 
 /* Withdraw an object (InterfacesRemoved). */
 void bus_service_hide_pool(struct bus_service *service, const char *name);

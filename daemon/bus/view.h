@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct manager_view {
 	const char *version;
@@ -57,9 +58,23 @@ struct pool_view {
 	uint64_t page_bytes;
 	bool is_required;
 	const char *state;
-	uint64_t total_bytes, done_bytes, short_bytes, leased_bytes;
+	uint64_t total_bytes, done_bytes, short_bytes, leased_bytes, draining_bytes;
 	const struct share_view *shares; /* by node_id */
 	size_t nr_shares;
+};
+
+/* One lease, for ListLeases. */
+struct lease_view {
+	char id[24]; /* decimal */
+	const char *pool;
+	unsigned node_id;
+	uint64_t bytes;
+	const char *state; /* leased, draining */
+	uid_t uid;
+	pid_t pid;
+	const char *unit; /* "" for unknown */
+	uint64_t since_realtime_usec;
+	uint64_t since_monotonic_usec;
 };
 
 /* One share and stage, for GetTimeline. Times are monotonic µs, 0: not yet. */

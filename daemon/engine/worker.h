@@ -106,6 +106,21 @@ int run_retry(struct run *run);
 int run_shrink(struct run *run, uint64_t keep_bytes, uint64_t declared_bytes,
                uint64_t minimum_bytes);
 
+/*
+ * Have a settled run build anew what was given back to its share (regions of ended leases): both
+ * parts are queued, in the background, whatever their stage. Until it has settled again, run_read()
+ * goes on telling the state that it had, with is_refilling. Needs worker_start(). Return: 0; -EBUSY
+ * it is not settled.
+ */
+int run_refill(struct run *run);
+
+/*
+ * Somebody waits for what this run brings (grow): while @is_wanted, its parts go before those of
+ * runs that nobody waits for, after the chunks at hand, and run at normal priority. Harmless for a
+ * settled run, for which it is kept.
+ */
+void run_want(struct run *run, bool is_wanted);
+
 /* Settled, and no thread will touch its share any more (until retry or shrink). */
 bool run_is_idle(const struct run *run);
 
@@ -130,6 +145,7 @@ struct run_status {
 	struct share_status share; /* as the kind reports it */
 	struct stage_status stages[NR_STAGES];
 	bool is_in_backoff; /* waits before it tries again */
+	bool is_refilling;  /* since run_refill(), until it has settled */
 };
 
 /* Look at a run, or at a worker. At any time. */

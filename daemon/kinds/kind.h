@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +89,8 @@ struct kind_context {
 	uint64_t chunk_bytes;
 	unsigned nr_retries; /* attempts after a short round */
 	bool is_cpuset_restricted;
+	/* The number of the last region made, for ids that stay unique; NULL: regions have none. */
+	_Atomic uint64_t *last_region_id;
 };
 
 /* The pages of one size that all shares of one node want: one target for all of them. */

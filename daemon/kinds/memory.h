@@ -59,8 +59,47 @@ struct memory_ops {
 	 */
 	int (*finish)(struct memory *memory);
 
-	/* Unmap and close; its pages go back to the kernel. Safe on a zeroed struct with fd -1. */
+	/*
+	 * Give its pages back to the kernel, whoever else has the file open, then unmap and close.
+	 * May block for as long as freeing takes. Safe on a zeroed struct with fd -1.
+	 */
 	void (*destroy)(struct memory *memory);
+
+	/* Unmap and close only: the pages stay with whoever else has the file. fd -1 is fine. */
+	void (*release)(struct memory *memory);
+
+	/*
+	 * Take over a file that an earlier process made (page, page_bytes, bytes, node_id,
+	 * is_locked and fd are given, the rest is zero; the descriptor is the caller's until
+	 * success).
+	 * @is_finished: nothing of it may be missing. Otherwise it is mapped and bound as make
+	 * does, and what it has already is kept. Never blocks for long: nothing is filled. Return:
+	 * 0; -EMEDIUMTYPE another kind of file or page; -EMSGSIZE another size; -ENODATA finished
+	 * and not all there; -errno.
+	 */
+	int (*adopt)(struct memory *memory, bool is_finished);
+
+	/*
+	 * A file description of its own, for reading and writing, for whoever leases it: what is
+	 * done to it does not touch ours, and is_in_use can tell them apart.
+	 * Return: a descriptor (close-on-exec), the caller's; -errno.
+	 */
+	int (*open_again)(const struct memory *memory);
+
+	/*
+	 * Whether anybody but us has it open or mapped (a lease for writing is granted by
+	 * fcntl(2) F_SETLEASE only when nobody has). Pages alone, held by vmsplice(2) or a
+	 * registered buffer, do not show. SIGIO must be ignored: who opens the file in between
+	 * raises it. Return: 1 somebody has; 0 nobody; -EOPNOTSUPP this kernel does not say;
+	 * -errno.
+	 */
+	int (*is_in_use)(const struct memory *memory);
+
+	/*
+	 * Give back the pages of a part only, so that a large file can go in steps that do not
+	 * block. Return: 0; -errno.
+	 */
+	int (*discard)(struct memory *memory, uint64_t offset_bytes, uint64_t bytes);
 };
 
 extern const struct memory_ops memory_system;

@@ -1,19 +1,98 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * region.h - the stock of finished regions of a share of kind region
+ * region.h - the regions of a share of kind region, as the lease layer sees them
  *
- * Layer: kinds. Threads: main, while the share exists; may run at the same time as the engine
- * works on the share, except share_shrink, which takes regions out of the stock.
+ * Layer: kinds. Threads: main, while the share exists; all of it may run at the same time as the
+ * engine works on the share. Nothing here blocks, waits for the engine, or frees memory: what is
+ * given back is destroyed by the share's next round (prepare) or shrink, on the worker thread.
+ *
+ * A region's way:
+ *
+ *     made, filling -> ready -> lent -> ready     region_unlend(): nobody has seen it
+ *                                    -> spent     region_return(): destroyed by the next round, and
+ *                                                 another one is filled in its place
+ *     any but lent  -> gone                        shrink, poison, a round that was given up
+ *
+ * A lent region belongs to the share and outlives every shrink; a share that has one must not be
+ * freed, except at the end of the process. done_bytes of share_read() has it until it is gone.
+ *
+ * Ids are unique for the host, also over restarts: each region that is made takes the next one from
+ * kind_context.last_region_id, or none (0) where that is NULL.
  */
 #pragma once
 
 #include "kind.h"
 
-/* Regions that are resident, verified, finished. */
-size_t region_nr_ready(const struct share *share);
+/* Whether @share is of kind region; what is below is for those only. */
+bool share_has_regions(const struct share *share);
+
+struct region_counts {
+	size_t nr_ready;
+	size_t nr_lent;
+	size_t nr_spent;    /* returned, not yet built anew: a round is wanted (run_refill()) */
+	size_t nr_unfilled; /* neither of these: to be made, being filled, or failed */
+	uint64_t ready_bytes, lent_bytes, spent_bytes;
+	uint64_t largest_bytes; /* of the regions that the share is cut into */
+};
+
+void region_count_states(struct share *share, struct region_counts *ret);
 
 /*
- * Ready region @i, in the order in which they became ready. Return: its descriptor, borrowed from
- * the share, and *ret_bytes; -ENOENT there are not as many.
+ * Lend out the smallest ready region of at least @bytes (0: any).
+ * Return: 0, *ret_id and *ret_bytes (all of it); -ENOENT none is ready now.
  */
+int region_lend(struct share *share, uint64_t bytes, uint64_t *ret_id, uint64_t *ret_bytes);
+
+/* Take that back: no descriptor of it has left the process. Return: 0; -ENOENT it is not lent. */
+int region_unlend(struct share *share, uint64_t id);
+
+/* A description of its own of a lent region (memory_ops.open_again). Return: a descriptor, the
+ * caller's; -ENOENT it is not lent; -errno. */
+int region_open_lent(struct share *share, uint64_t id);
+
+/* memory_ops.is_in_use of a lent region. Return: 1; 0; -EOPNOTSUPP; -ENOENT it is not lent. */
+int region_is_lent_in_use(struct share *share, uint64_t id);
+
+/* The lease is over and nobody has it: it is never handed out again. Return: 0; -ENOENT it is not
+ * lent. */
+int region_return(struct share *share, uint64_t id);
+
+/*
+ * News for the record of what exists: each region is told as MADE once its memory exists (with a
+ * duplicate of its descriptor), as READY, and as GONE when its memory was destroyed; in this order,
+ * adopted ones as GONE only. None is lost or told twice. What came and went since the last look
+ * may be left out altogether.
+ */
+enum region_change { REGION_WAS_MADE, REGION_BECAME_READY, REGION_IS_GONE };
+
+struct region_news {
+	enum region_change change;
+	uint64_t id;
+	uint64_t bytes;
+	int fd; /* MADE: the caller's; else -1 */
+};
+
+/* Return: whether there was any. */
+bool region_next_news(struct share *share, struct region_news *ret);
+
+/*
+ * Before the share is given to a worker: put in a region that an earlier process left. It takes a
+ * free place that fits its size; a lent one that fits none (the pool was made smaller) is kept as
+ * well, counts in done_bytes and is not replaced. On success the descriptor is the share's.
+ * Return: 0; -ENOSPC no place for it; -ENOMEM; as memory_ops.adopt.
+ */
+enum region_adopted { REGION_ADOPT_FILLING, REGION_ADOPT_READY, REGION_ADOPT_LENT };
+
+int region_adopt(struct share *share, uint64_t id, uint64_t bytes, int fd,
+                 enum region_adopted adopted);
+
+/*
+ * From now on the end of the share does not give its memory back: a descriptor of each region is
+ * kept elsewhere (the service manager's store), for the next process to adopt. Huge pages that were
+ * added for it stay in the kernel's pool, too.
+ */
+void region_keep_memory(struct share *share);
+
+/* Regions that are resident, verified, finished; ready region @i of them, with *ret_bytes. */
+size_t region_nr_ready(const struct share *share);
 int region_fd(const struct share *share, size_t i, uint64_t *ret_bytes);
