@@ -30,6 +30,15 @@ struct memory {
 	bool is_locked;
 };
 
+/* How far the earlier process had come with it. */
+enum memory_adopted { MEMORY_IS_FILLING, MEMORY_IS_FINISHED, MEMORY_IS_LENT };
+
+/* Whether it stays mapped when it is finished: a lock holds as long as its mapping does. */
+static inline bool memory_keeps_mapping(const struct memory *memory)
+{
+	return memory->is_locked && memory->page != PLAN_PAGE_HUGETLB;
+}
+
 struct memory_ops {
 	/*
 	 * Make @memory->bytes of @memory->page on @memory->node_id: create, size, map, bind
@@ -41,7 +50,7 @@ struct memory_ops {
 
 	/*
 	 * Make resident and zeroed what lies in [@offset_bytes, + @bytes), by the fastest call for
-	 * its kind of page that answers with an errno.
+	 * its kind of page that answers with an errno. Pages that are there are left as they are.
 	 * Return: 0; -ENOMEM, -ENOSPC, -EFAULT short of memory; -EHWPOISON; -errno.
 	 */
 	int (*populate)(struct memory *memory, uint64_t offset_bytes, uint64_t bytes);
@@ -55,7 +64,7 @@ struct memory_ops {
 
 	/*
 	 * Unmap, give the page tables back, seal where the memory allows it. Locked memory stays
-	 * mapped, as a lock holds no longer than the mapping. Return: 0; -errno.
+	 * mapped. Return: 0; -errno.
 	 */
 	int (*finish)(struct memory *memory);
 
@@ -72,17 +81,19 @@ struct memory_ops {
 	 * Take over a file that an earlier process made (page, page_bytes, bytes, node_id,
 	 * is_locked and fd are given, the rest is zero; the descriptor is the caller's until
 	 * success).
-	 * @is_finished: nothing of it may be missing. Otherwise it is mapped and bound as make
-	 * does, and what it has already is kept. Never blocks for long: nothing is filled. Return:
-	 * 0; -EMEDIUMTYPE another kind of file or page; -EMSGSIZE another size; -ENODATA finished
-	 * and not all there; -errno.
+	 * @adopted: a finished one has to be all there. One that is filled is mapped and bound as
+	 * make does, and what it has already is kept; so is a finished one that is to be locked:
+	 * populate, verify and finish lock it again. Of a lent one the kind of file is looked at
+	 * only, for its lessee may have taken pages out; it is not locked again. Never blocks for
+	 * long: nothing is filled. Return: 0; -EMEDIUMTYPE another kind of file or page; -EMSGSIZE
+	 * another size; -ENODATA finished and not all there; -EXDEV on another node; -errno.
 	 */
-	int (*adopt)(struct memory *memory, bool is_finished);
+	int (*adopt)(struct memory *memory, enum memory_adopted adopted);
 
 	/*
 	 * A file description of its own, for reading and writing, for whoever leases it: what is
 	 * done to it does not touch ours, and is_in_use can tell them apart.
-	 * Return: a descriptor (close-on-exec), the caller's; -errno.
+	 * Return: a descriptor (close-on-exec), the caller's; -EOPNOTSUPP without /proc; -errno.
 	 */
 	int (*open_again)(const struct memory *memory);
 
