@@ -29,14 +29,25 @@ equal() { # value, value expected
 	[ "$1" = "$2" ]
 }
 manager_property() { busctl get-property org.nodeinit1 /org/nodeinit1 org.nodeinit1.Manager "$1" | cut -d' ' -f2; }
-introspect_all() { # number of objects that there are at least
-	local path nr=0
-	for path in $(busctl tree --list org.nodeinit1 | grep -E '^/org/(nodeinit1|freedesktop/LogControl1)'); do
-		nr=$((nr + 1))
-		busctl introspect org.nodeinit1 "$path" || return
-	done
-	echo "$nr objects"
-	[ "$nr" -ge "$1" ]
+# What kind of object each path is: the interfaces that are the daemon's own.
+introspect_all() {
+	local path
+	for path in $(busctl tree --list org.nodeinit1); do
+		busctl introspect org.nodeinit1 "$path" |
+			awk -v path="$path" '$2 == "interface" && $1 ~ /nodeinit1|LogControl1/ { print path, $1 }'
+	done | sort | paste -sd,
+}
+# How many lines of the journal after $cursor. Not by unit: with a filter, the first line after a cursor
+# that does not match it is passed over.
+nr_said() { # pattern
+	journalctl --sync
+	journalctl -o cat --after-cursor="$cursor" | grep -acE -e "$1"
+}
+quiet() { # command...: succeeds and has nothing to say
+	local output status=0
+	output=$("$@" 2>&1) || status=$?
+	printf '%s' "$output"
+	[ "$status" -eq 0 ] && [ -z "$output" ]
 }
 active() { systemctl is-active --quiet "$1"; }
 property() { # unit, property, value: says what it is when it differs
@@ -72,6 +83,9 @@ consumer() { # name, what it requires, Wants instead of Requires
 systemd-sysusers
 systemctl daemon-reload
 systemctl reload dbus
+
+ok "the units verify where they are installed" quiet systemd-analyze verify --man=no nodeinitd.service \
+	nodeinit-wait.service nodeinit-wait@small.service nodeinit-ready.target nodeinit.slice
 
 # No pool.
 ok "it starts without any pool" systemctl start nodeinitd
@@ -110,7 +124,9 @@ ok "the log level can be asked for" equal "$(systemctl service-log-level nodeini
 ok "and set" systemctl service-log-level nodeinitd debug
 ok "which holds" equal "$(systemctl service-log-level nodeinitd)" debug
 systemctl service-log-level nodeinitd info
-ok "every object can be introspected" introspect_all 5
+ok "every object can be introspected, and there are no others" equal "$(introspect_all)" \
+	"/org/freedesktop/LogControl1 org.freedesktop.LogControl1,/org/nodeinit1 org.nodeinit1.Manager,\
+/org/nodeinit1/node/0 org.nodeinit1.Node,/org/nodeinit1/pool/small org.nodeinit1.Pool,/org/nodeinit1/pool/wide org.nodeinit1.Pool"
 
 # Early and deferred.
 pool large Kind=region PageSize=base Size=768M Early=16M '[Region]' RegionSize=16M
@@ -171,12 +187,30 @@ systemctl stop nodeinitd
 pool impossible Kind=hugetlb PageSize=512T Size=1p Required=no
 consumer unlucky nodeinit-wait@impossible.service
 systemctl daemon-reload
+cursor=$(journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p')
 ok "a pool that cannot be had does not stop the daemon" systemctl start nodeinitd
 ok "nor what is required" systemctl start nodeinit-ready.target
 ok "its own wait fails" not systemctl start nodeinit-wait@impossible
 ok "with the pool in the journal" grep -q impossible <(journalctl -b -u nodeinit-wait@impossible -o cat)
 ok "a consumer that requires it is not started" not systemctl start unlucky
-ok "and does not try again" property unlucky NRestarts 0
+ok "its program has never run" property unlucky ExecMainStartTimestampMonotonic 0
+ok "it was given up once" equal "$(nr_said '^Dependency failed for unlucky')" 1
+ok "the daemon has said once that the pool failed" equal "$(nr_said '^pool impossible: no pages of 512 TiB')" 1
+ok "and goes on" active nodeinitd
+systemctl stop nodeinitd guests patient
+systemctl reset-failed
+
+# The same, required by all.
+pool impossible Kind=hugetlb PageSize=512T Size=1p
+cursor=$(journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p')
+ok "a required pool that cannot be had does not stop the daemon, either" systemctl start nodeinitd
+ok "but the target" not systemctl start nodeinit-ready.target
+ok "which says so" property nodeinit-ready.target ActiveState inactive
+ok "a consumer that requires the target is not started" not systemctl start guests
+ok "its program has not run" not active guests
+ok "it was given up once, too" equal "$(nr_said '^Dependency failed for guests')" 1
+ok "one that only wants it starts" systemctl start patient
+ok "other pools are in service" pool_state small ready
 systemctl stop nodeinitd
 systemctl reset-failed
 
