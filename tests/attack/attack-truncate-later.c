@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The file is cut off once the next lessee is in the middle of using it, who would get SIGBUS. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "attack.h"
+
+static enum armed arm(struct hold *hold)
+{
+	hold->fds[0] = fcntl(hold->memory_fd, F_DUPFD_CLOEXEC, 0);
+	must(hold->fds[0] >= 0);
+	return ARMED;
+}
+
+static unsigned strike(struct hold *hold)
+{
+	(void) ftruncate(hold->fds[0], 0);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct attack attack = {
+		.name = "truncate-later", .arm = arm, .strike = strike, .let_go = attack_let_go
+	};
+
+	return attack_main(&attack, argc, argv);
+}
