@@ -28,11 +28,15 @@ struct client {
 	const char *machine;   /* NULL: here */
 	const char *root;      /* for plan */
 	const char *config;    /* for plan */
-	uint64_t timeout_usec; /* UINT64_MAX: none was given */
+	uint64_t timeout_usec; /* UINT64_MAX: none was given, or infinity */
+	uint32_t node_id;      /* for lease, if has_node */
 	bool is_json;
 	bool is_bytes;
 	bool is_quiet;
 	bool is_notify;
+	bool is_strict;
+	bool has_node;
+	bool has_timeout;
 	bool has_legend;
 	bool has_out_color, has_err_color;
 	bool has_err_terminal; /* lines can be redrawn there */
@@ -52,3 +56,6 @@ int verb_reload(const struct client *client, char **operands);
 int verb_pause(const struct client *client, char **operands);
 int verb_resume(const struct client *client, char **operands);
 int verb_retry(const struct client *client, char **operands);
+int verb_lease(const struct client *client, char **operands);
+int verb_leases(const struct client *client, char **operands);
+int verb_release(const struct client *client, char **operands);

@@ -7,9 +7,6 @@
 #include "scoped.h"
 #include "text.h"
 
-/* What sd-bus takes by default, said here because it is promised in the manual page. */
-#define CALL_USEC UINT64_C(25000000)
-
 static int open_address(const char *address, sd_bus **ret)
 {
 	scoped(sd_bus_unrefp) sd_bus *bus = NULL;
@@ -51,12 +48,13 @@ static int open_bus(const struct client *client, sd_bus **ret)
 /* --timeout limits the whole wait there, and every single call elsewhere. */
 static uint64_t call_limit_usec(const struct client *client)
 {
-	bool is_waiting = strcmp(client->verb, "wait") == 0 || strcmp(client->verb, "watch") == 0;
+	bool is_waiting = strcmp(client->verb, "wait") == 0 || strcmp(client->verb, "watch") == 0 ||
+	                  strcmp(client->verb, "lease") == 0;
 
 	/* 0 would mean "as by default" to sd-bus. */
 	if (!is_waiting && client->timeout_usec != UINT64_MAX)
 		return client->timeout_usec ? client->timeout_usec : 1;
-	return CALL_USEC;
+	return CONNECT_CALL_USEC;
 }
 
 int connect_bus(const struct client *client, sd_bus **ret)

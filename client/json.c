@@ -145,7 +145,8 @@ static int fill_pool(struct json_object *object, const struct pool *pool)
 	    add_flag(object, "required", pool->is_required) < 0 ||
 	    add_text(object, "state", pool->state) < 0 ||
 	    add_amounts(object, pool->total_bytes, pool->done_bytes, pool->short_bytes) < 0 ||
-	    add_number(object, "leased", pool->leased_bytes) < 0)
+	    add_number(object, "leased", pool->leased_bytes) < 0 ||
+	    add_number(object, "draining", pool->draining_bytes) < 0)
 		return -ENOMEM;
 	return add(object, "shares", json_shares(pool));
 }
@@ -179,6 +180,35 @@ struct json_object *json_pools(const struct model *model, char *const *names)
 			j++;
 		if (!names[0] || names[j])
 			r = append(array, json_pool(&model->pools[i]));
+	}
+	return finished(array, r);
+}
+
+static int fill_lease(struct json_object *object, const struct lease_entry *lease)
+{
+	if (add_text(object, "id", lease->id) < 0 || add_text(object, "pool", lease->pool) < 0 ||
+	    add_number(object, "node", lease->node_id) < 0 ||
+	    add_number(object, "bytes", lease->bytes) < 0 ||
+	    add_text(object, "state", lease->state) < 0 ||
+	    add_number(object, "uid", lease->uid) < 0 ||
+	    add_number(object, "pid", lease->pid) < 0 ||
+	    add_text(object, "unit", lease->unit) < 0 ||
+	    add_number(object, "since_realtime_usec", lease->since_realtime_usec) < 0)
+		return -ENOMEM;
+	return add_number(object, "since_monotonic_usec", lease->since_monotonic_usec);
+}
+
+struct json_object *json_leases(const struct leases *leases)
+{
+	struct json_object *array = json_object_new_array(), *object;
+	int r = array ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = 0; r >= 0 && i < leases->nr_entries; i++) {
+		object = json_object_new_object();
+		if (object)
+			object = finished(object, fill_lease(object, &leases->entries[i]));
+		r = append(array, object);
 	}
 	return finished(array, r);
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "leases.h"
 #include "model.h"
 
 /* The objects belong to the caller, json_object_put(). Return: NULL when out of memory. */
@@ -14,6 +15,7 @@ struct json_object *json_node(const struct node *node);
 struct json_object *json_pool(const struct pool *pool);
 struct json_object *json_nodes(const struct model *model);
 struct json_object *json_pools(const struct model *model, char *const *names);
+struct json_object *json_leases(const struct leases *leases);
 
 /* The host with "nodes" and "pools" in it. */
 struct json_object *json_model(const struct model *model);

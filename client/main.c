@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* main: options, the table of verbs, and what to say to a slip of the finger. */
+#include <errno.h>
 #include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
@@ -12,6 +14,8 @@
 #include "text.h"
 
 #define MANY 255
+
+#define LEASE_WORDS 4 /* lease POOL BYTES COMMAND: what follows is the command's */
 
 static const struct verb {
 	const char *name;
@@ -32,15 +36,22 @@ static const struct verb {
 	{ "pause", 0, 0, "", "Begin no new chunk until resume", verb_pause },
 	{ "resume", 0, 0, "", "Go on after pause", verb_resume },
 	{ "retry", 1, MANY, "POOL...", "Try again for what is missing of these pools", verb_retry },
+	{ "lease", 3, MANY, "POOL BYTES [--] COMMAND...",
+	  "Run a command with memory of a pool at descriptor 3", verb_lease },
+	{ "leases", 0, 1, "[POOL]", "Who has leased what, one lease a line", verb_leases },
+	{ "release", 1, MANY, "LEASE...", "End these leases", verb_release },
 };
 
 enum option_key {
+	KEY_WORD = 1, /* no option; the "-" in front of the letters asks for these */
 	KEY_BUS = 256,
 	KEY_CONFIG,
 	KEY_JSON,
+	KEY_NODE,
 	KEY_NOTIFY,
 	KEY_NO_LEGEND,
 	KEY_ROOT,
+	KEY_STRICT,
 	KEY_TIMEOUT,
 	KEY_VERSION,
 };
@@ -54,9 +65,11 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, KEY_JSON },
 	{ "machine", required_argument, NULL, 'M' },
 	{ "no-legend", no_argument, NULL, KEY_NO_LEGEND },
+	{ "node", required_argument, NULL, KEY_NODE },
 	{ "notify", no_argument, NULL, KEY_NOTIFY },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "root", required_argument, NULL, KEY_ROOT },
+	{ "strict", no_argument, NULL, KEY_STRICT },
 	{ "timeout", required_argument, NULL, KEY_TIMEOUT },
 	{ "version", no_argument, NULL, KEY_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -69,13 +82,17 @@ static int print_help(void)
 	puts("meminitctl [OPTIONS] [VERB]\n\n"
 	     "See and steer how nodeinitd brings the memory of every node into service.\n");
 	for (i = 0; i < ELEMENTS(verbs); i++)
-		printf("  %-7s %-12s %s\n", verbs[i].name, verbs[i].operands, verbs[i].what);
+		printf("  %-7s %-12s%s%s\n", verbs[i].name, verbs[i].operands,
+		       strlen(verbs[i].operands) > 12 ? "\n                       " : " ",
+		       verbs[i].what);
 	puts("\n"
 	     "      --json           Data for programs; watch prints one object a line\n"
 	     "      --no-legend      Tables without their headings\n"
 	     "  -b, --bytes          Bytes instead of KiB, MiB, GiB\n"
 	     "  -q, --quiet          Exit status and errors only\n"
 	     "      --timeout=SPAN   Wait or watch so long; elsewhere, for an answer\n"
+	     "      --node=NODE      lease: on that node, else on one near it\n"
+	     "      --strict         lease: on no other node\n"
 	     "      --notify         wait: progress into the unit's STATUS=\n"
 	     "      --root=DIR       plan: of the machine recorded there\n"
 	     "      --config=DIR     plan: with nodeinitd.conf and pools.d/ there\n"
@@ -84,8 +101,8 @@ static int print_help(void)
 	     "      --bus=BUS        system (default), session or a D-Bus address\n"
 	     "  -h, --help           This text\n"
 	     "      --version        Version\n\n"
-	     "Exit status: 0 reached, 1 failed, 2 wrong usage, 3 not ready, 4 no such node or\n"
-	     "pool, 5 no daemon. More in meminitctl(1).");
+	     "Exit status: 0 reached, 1 failed, 2 wrong usage, 3 not ready, 4 no such node,\n"
+	     "pool or lease, 5 no daemon. More in meminitctl(1).");
 	return report_flush(CLIENT_REACHED);
 }
 
@@ -134,10 +151,25 @@ static int refuse_option(int key, char **argv)
 
 static int take_timeout(struct client *client, const char *text)
 {
+	client->has_timeout = true;
 	if (text_parse_span(text, &client->timeout_usec) == 0)
 		return 0;
 	(void) refuse("no time span:", text, "30s' or '5min' or 'infinity");
 	return CLIENT_USAGE;
+}
+
+static int take_node(struct client *client, const char *text)
+{
+	unsigned long id;
+	char *end;
+
+	errno = 0;
+	id = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || id > UINT32_MAX)
+		return refuse("no node id:", text, NULL);
+	client->node_id = (uint32_t) id;
+	client->has_node = true;
+	return 0;
 }
 
 /* Return: 0; the exit status for a value that is not understood. */
@@ -168,6 +200,11 @@ static int take_option(struct client *client, int key)
 	case KEY_JSON:
 		client->is_json = true;
 		return 0;
+	case KEY_NODE:
+		return take_node(client, optarg);
+	case KEY_STRICT:
+		client->is_strict = true;
+		return 0;
 	case KEY_NOTIFY:
 		client->is_notify = true;
 		return 0;
@@ -188,6 +225,8 @@ static int check_options(const struct client *client)
 		return refuse("--root= is for plan, not for", client->verb, NULL);
 	if (!is_plan && client->config)
 		return refuse("--config= is for plan, not for", client->verb, NULL);
+	if ((client->has_node || client->is_strict) && strcmp(client->verb, "lease") != 0)
+		return refuse("--node= and --strict are for lease, not for", client->verb, NULL);
 	if (client->is_notify && strcmp(client->verb, "wait") != 0)
 		return refuse("--notify is for wait, not for", client->verb, NULL);
 	if (client->host && client->machine)
@@ -209,11 +248,59 @@ static int run_verb(struct client *client, char **operands, unsigned nr_operands
 	if (!verb)
 		return refuse("no verb", client->verb,
 		              text_meant(client->verb, words, ELEMENTS(words)));
-	if (nr_operands < verb->nr_min)
-		return refuse("name at least one pool behind", verb->name, NULL);
+	if (nr_operands < verb->nr_min) {
+		fprintf(stderr, "meminitctl: %s takes %s; see meminitctl --help\n", verb->name,
+		        verb->operands);
+		return CLIENT_USAGE;
+	}
 	if (nr_operands > verb->nr_max && verb->nr_max != MANY)
 		return refuse("too much:", operands[verb->nr_max], NULL);
 	return check_options(client) ? CLIENT_USAGE : verb->run(client, operands);
+}
+
+/* Is the command of lease reached? */
+static bool is_behind_lease(char *const *words, int nr_words)
+{
+	return nr_words == LEASE_WORDS && strcmp(words[0], "lease") == 0;
+}
+
+/* What getopt_long() found. Return: 0; 1: the program is done, with *ret_status. */
+static int take_key(struct client *client, int key, char **argv, int *ret_status)
+{
+	if (key == 'h')
+		*ret_status = print_help();
+	else if (key == KEY_VERSION)
+		*ret_status = print_version();
+	else if (key == '?' || key == ':')
+		*ret_status = refuse_option(key, argv);
+	else
+		*ret_status = take_option(client, key);
+	return key == 'h' || key == KEY_VERSION || *ret_status != 0;
+}
+
+/*
+ * Options may stand anywhere in front of "--", and in front of the command of lease: from its first
+ * word on they are its own, as with env(1) and nice(1). The other words are gathered in argv[1] and
+ * on, where getopt_long() has been already. Return: their number; -1: the program is done, with
+ * *ret_status.
+ */
+static int read_words(struct client *client, int argc, char **argv, int *ret_status)
+{
+	int nr_words = 0, key;
+
+	while (!is_behind_lease(argv + 1, nr_words)) {
+		key = getopt_long(argc, argv, "-:bhqH:M:", long_options, NULL);
+		if (key < 0)
+			break;
+		if (key == KEY_WORD)
+			argv[++nr_words] = optarg;
+		else if (take_key(client, key, argv, ret_status))
+			return -1;
+	}
+	while (optind < argc)
+		argv[++nr_words] = argv[optind++];
+	argv[nr_words + 1] = NULL;
+	return nr_words;
 }
 
 int main(int argc, char **argv)
@@ -224,22 +311,16 @@ int main(int argc, char **argv)
 		.timeout_usec = UINT64_MAX,
 		.has_legend = true,
 	};
-	int key;
+	int nr_words, status = CLIENT_USAGE;
 
 	(void) setlocale(LC_ALL, "");
 	paint_probe(&client);
 	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":bhqH:M:", long_options, NULL)) >= 0) {
-		if (key == 'h')
-			return print_help();
-		if (key == KEY_VERSION)
-			return print_version();
-		if (key == '?' || key == ':')
-			return refuse_option(key, argv);
-		if (take_option(&client, key))
-			return CLIENT_USAGE;
-	}
-	if (optind < argc)
-		client.verb = argv[optind++];
-	return run_verb(&client, argv + optind, (unsigned) (argc - optind));
+	nr_words = read_words(&client, argc, argv, &status);
+	if (nr_words < 0)
+		return status;
+	if (nr_words == 0)
+		return run_verb(&client, argv + 1, 0);
+	client.verb = argv[1];
+	return run_verb(&client, argv + 2, (unsigned) nr_words - 1);
 }

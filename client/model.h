@@ -60,7 +60,7 @@ struct pool {
 	uint64_t page_bytes;
 	bool is_required;
 	char *state;
-	uint64_t total_bytes, done_bytes, short_bytes, leased_bytes;
+	uint64_t total_bytes, done_bytes, short_bytes, leased_bytes, draining_bytes;
 	struct share *shares;
 	size_t nr_shares;
 	uint64_t shown_usec;

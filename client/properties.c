@@ -65,6 +65,7 @@ static const struct property pool_table[] = {
 	POOL("BytesDone", 't', done_bytes),
 	POOL("BytesShort", 't', short_bytes),
 	POOL("BytesLeased", 't', leased_bytes),
+	POOL("BytesDraining", 't', draining_bytes),
 	POOL("Shares", '*', shares),
 };
 

@@ -50,6 +50,12 @@ static void print_said(const char *object_text, const char *message)
 
 int report_call(const char *object, int error, const sd_bus_error *bus_error)
 {
+	return report_call_of(object, "root is needed", error, bus_error);
+}
+
+int report_call_of(const char *object, const char *who_may, int error,
+                   const sd_bus_error *bus_error)
+{
 	scoped(freep) char *object_text = text_escape(object);
 	scoped(freep) char *said = NULL;
 
@@ -71,7 +77,7 @@ int report_call(const char *object, int error, const sd_bus_error *bus_error)
 		return CLIENT_NO_DAEMON;
 	}
 	if (is_refusal(bus_error, error)) {
-		fprintf(stderr, "meminitctl: %s: access denied, root is needed: %s\n", object_text,
+		fprintf(stderr, "meminitctl: %s: access denied, %s: %s\n", object_text, who_may,
 		        said);
 		return CLIENT_FAILED;
 	}
@@ -85,7 +91,8 @@ int report_call(const char *object, int error, const sd_bus_error *bus_error)
 	}
 	print_said(object_text, bus_error->message ? bus_error->message : strerror(-error));
 	if (sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_POOL) ||
-	    sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_NODE))
+	    sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_NODE) ||
+	    sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_LEASE))
 		return CLIENT_NO_SUCH_OBJECT;
 	return CLIENT_FAILED;
 }

@@ -14,6 +14,10 @@
  */
 int report_call(const char *object, int error, const sd_bus_error *bus_error);
 
+/* The same, where others than root may: @who_may is said to those who may not. */
+int report_call_of(const char *object, const char *who_may, int error,
+                   const sd_bus_error *bus_error);
+
 /* The daemon is not there (and may come back), as opposed to: it says no. */
 bool report_is_absence(const sd_bus_error *bus_error);
 

@@ -202,6 +202,8 @@ static int print_pool(const struct client *client, const struct pool *pool)
 	       text_size(pool->page_bytes, client->is_bytes, part));
 	if (pool->leased_bytes)
 		printf(", %s leased", text_size(pool->leased_bytes, client->is_bytes, part));
+	if (pool->draining_bytes)
+		printf(", %s draining", text_size(pool->draining_bytes, client->is_bytes, part));
 	printf("\n\n");
 	return tables_shares(client, pool);
 }

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <libsmartcols.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "paint.h"
 #include "scoped.h"
@@ -61,6 +63,15 @@ static int cell_size(const struct client *client, struct libscols_line *line, si
 	char buffer[TEXT_MAX];
 
 	return cell(line, column, text_size(bytes, client->is_bytes, buffer));
+}
+
+/* What mostly is nothing. */
+static int cell_size_or_dash(const struct client *client, struct libscols_line *line, size_t column,
+                             uint64_t bytes)
+{
+	if (!bytes && !client->is_bytes)
+		return cell(line, column, "");
+	return cell_size(client, line, column, bytes);
 }
 
 static int cell_number(struct libscols_line *line, size_t column, uint64_t number)
@@ -139,7 +150,10 @@ static int fill_pool(const struct client *client, struct libscols_line *line,
 	    cell_state(line, 3, pool->state) < 0 ||
 	    cell_size(client, line, 4, pool->done_bytes) < 0 ||
 	    cell_size(client, line, 5, pool->total_bytes) < 0 ||
-	    cell_size(client, line, 6, pool->short_bytes) < 0 || cell(line, 7, reasons) < 0)
+	    cell_size(client, line, 6, pool->short_bytes) < 0 ||
+	    cell_size_or_dash(client, line, 7, pool->leased_bytes) < 0 ||
+	    cell_size_or_dash(client, line, 8, pool->draining_bytes) < 0 ||
+	    cell(line, 9, reasons) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -157,8 +171,10 @@ static bool is_wanted(const struct pool *pool, char *const *names)
 int tables_pools(const struct client *client, const struct model *model, char *const *names)
 {
 	static const struct column columns[] = {
-		{ "POOL", 0 },      { "KIND", 0 },       { "PAGE", NUMBER },  { "STATE", 0 },
-		{ "DONE", NUMBER }, { "TOTAL", NUMBER }, { "SHORT", NUMBER }, { "REASON", LONG },
+		{ "POOL", 0 },       { "KIND", 0 },        { "PAGE", NUMBER },
+		{ "STATE", 0 },      { "DONE", NUMBER },   { "TOTAL", NUMBER },
+		{ "SHORT", NUMBER }, { "LEASED", NUMBER }, { "DRAINING", NUMBER },
+		{ "REASON", LONG },
 	};
 	scoped(table_closep) struct libscols_table *table = NULL;
 	size_t i;
@@ -236,6 +252,58 @@ int tables_node_shares(const struct client *client, const struct model *model, u
 			if (r >= 0)
 				r = fill_share(client, line, 1, &pool->shares[j]);
 		}
+	}
+	return r < 0 ? r : scols_print_table(table);
+}
+
+/* The numbers of another host are not the names of this one. */
+static int cell_user(const struct client *client, struct libscols_line *line, size_t column,
+                     uint32_t uid)
+{
+	const struct passwd *user = client->host || client->machine ? NULL : getpwuid(uid);
+
+	return user ? cell(line, column, user->pw_name) : cell_number(line, column, uid);
+}
+
+static int cell_date(struct libscols_line *line, size_t column, uint64_t realtime_usec)
+{
+	time_t seconds = (time_t) (realtime_usec / 1000000);
+	char date[TEXT_MAX] = "";
+	struct tm broken;
+
+	if (realtime_usec && localtime_r(&seconds, &broken))
+		(void) strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &broken);
+	return cell(line, column, date);
+}
+
+static int fill_lease(const struct client *client, struct libscols_line *line,
+                      const struct lease_entry *lease)
+{
+	if (cell(line, 0, lease->id) < 0 || cell(line, 1, lease->pool) < 0 ||
+	    cell_number(line, 2, lease->node_id) < 0 ||
+	    cell_size(client, line, 3, lease->bytes) < 0 || cell_state(line, 4, lease->state) < 0 ||
+	    cell_user(client, line, 5, lease->uid) < 0 || cell_number(line, 6, lease->pid) < 0 ||
+	    cell(line, 7, lease->unit) < 0 || cell_date(line, 8, lease->since_realtime_usec) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int tables_leases(const struct client *client, const struct leases *leases)
+{
+	static const struct column columns[] = {
+		{ "ID", NUMBER },    { "POOL", 0 },    { "NODE", NUMBER },
+		{ "BYTES", NUMBER }, { "STATE", 0 },   { "UID", 0 },
+		{ "PID", NUMBER },   { "UNIT", LONG }, { "SINCE", 0 },
+	};
+	scoped(table_closep) struct libscols_table *table = NULL;
+	size_t i;
+	int r;
+
+	r = table_new(client, columns, ELEMENTS(columns), &table);
+	for (i = 0; r >= 0 && i < leases->nr_entries; i++) {
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+
+		r = line ? fill_lease(client, line, &leases->entries[i]) : -ENOMEM;
 	}
 	return r < 0 ? r : scols_print_table(table);
 }

@@ -194,6 +194,74 @@ int text_parse_span(const char *text, uint64_t *ret_usec)
 	return 0;
 }
 
+/* Products of two 64-bit numbers. __extension__: ISO C has no such type. */
+__extension__ typedef unsigned __int128 wide;
+
+/* Digits past the 18th after the point are below a byte of any unit and are passed over. */
+#define SCALE_MAX UINT64_C(1000000000000000000)
+
+/* What follows the decimal number @text begins with. *ret_nr is in 1/ *ret_scale. */
+static int parse_decimal(const char *text, wide *ret_nr, uint64_t *ret_scale, const char **ret_end)
+{
+	bool is_fraction = false;
+	uint64_t scale = 1;
+	wide nr = 0;
+
+	if (!isdigit((unsigned char) *text))
+		return -EINVAL;
+	for (;; text++) {
+		if (*text == '.' && !is_fraction && isdigit((unsigned char) text[1])) {
+			is_fraction = true;
+			continue;
+		}
+		if (!isdigit((unsigned char) *text))
+			break;
+		if (is_fraction && scale == SCALE_MAX)
+			continue;
+		/* 2^64 whole ones in the finest scale, and a digit more, fit into 128 bits. */
+		if (nr / scale > UINT64_MAX)
+			return -ERANGE;
+		nr = nr * 10 + (unsigned) (*text - '0');
+		scale *= is_fraction ? 10 : 1;
+	}
+	*ret_nr = nr;
+	*ret_scale = scale;
+	*ret_end = text;
+	return 0;
+}
+
+int text_parse_bytes(const char *text, uint64_t *ret_bytes)
+{
+	static const char letters[] = "BKMGTP";
+	const char *letter;
+	uint64_t scale, whole, rest;
+	unsigned shift;
+	wide nr;
+	int r;
+
+	r = parse_decimal(text + strspn(text, " "), &nr, &scale, &text);
+	if (r < 0)
+		return r;
+	text += strspn(text, " ");
+	if (!*text && nr)
+		return -EDOM;
+	letter = *text ? strchr(letters, *text) : letters;
+	/* There is no half a byte. */
+	if (!letter || (letter == letters && scale > 1))
+		return -EINVAL;
+	if (*text && *text++ != 'B')
+		text += strncmp(text, "iB", 2) == 0 ? 2 : *text == 'B';
+	if (text[strspn(text, " ")])
+		return -EINVAL;
+	shift = 10 * (unsigned) (letter - letters);
+	if (nr / scale > UINT64_MAX >> shift)
+		return -ERANGE;
+	whole = (uint64_t) (nr / scale) << shift;
+	rest = (uint64_t) (((nr % scale) << shift) / scale);
+	*ret_bytes = whole + rest;
+	return 0;
+}
+
 #define WORD_MAX 24
 
 static unsigned least(unsigned a, unsigned b, unsigned c)

@@ -41,6 +41,12 @@ char *text_escape(const char *foreign);
 int text_parse_span(const char *text, uint64_t *ret_usec);
 
 /*
+ * Bytes as in nodeinit.pool(5): "64G", "1.5T", "2 MiB"; only 0 needs no unit. Return: 0 and
+ * *ret_bytes; -EINVAL; -ERANGE; -EDOM: a number without a unit, which has two readings.
+ */
+int text_parse_bytes(const char *text, uint64_t *ret_bytes);
+
+/*
  * The one of @nr_words words that somebody who typed @typed may have meant, at most two slips
  * away or the only one that begins like it. Return: borrowed, NULL for none.
  */

@@ -58,6 +58,7 @@ ended() {
 is() { [ "$status" -eq "$1" ] || { echo "exit status $status, not $1"; cat "$work/err"; return 1; }; }
 out() { grep -Fq -- "$1" "$work/out" || { echo "not in the output: $1"; cat "$work/out"; return 1; }; }
 err() { grep -Fq -- "$1" "$work/err" || { echo "not said: $1"; cat "$work/err"; return 1; }; }
+empty() { ! [ -s "$work/out" ] || { echo "printed:"; cat "$work/out"; return 1; }; }
 quiet() { ! [ -s "$work/err" ] || { echo "said:"; cat "$work/err"; return 1; }; }
 no() { ! "$@" >/dev/null; }
 skip() { echo "skipped: $1"; exit 77; }
@@ -322,6 +323,256 @@ test_plan_is_nodeinitd_with_the_same_options() {
 	run -H far plan; is 2
 }
 
+# --- lease
+# What the command has open and was given, one a line.
+# shellcheck disable=SC2016 # for the command's shell
+fds() { printf 'for n in %s; do [ ! -e /proc/$$/fd/$n ] || echo $n; done' "$(seq -s ' ' 0 40)"; }
+lease() { two_nodes; run lease "$@"; }
+is_asked() { echo asked >&8; heard "$1 ok" || { echo "asked: $answer"; return 1; }; }
+test_a_command_gets_the_memory_at_3_and_the_lifetime_at_4() {
+	lease guests 16G --node 1 -- sh -c 'head -c1 <&3; readlink /proc/$$/fd/3 /proc/$$/fd/4'; is 0; quiet
+	out "1/memfd:fake"; grep -q '^pipe:' "$work/out"; is_asked "$((16 * GIB)) 1 0 0"
+}
+test_a_command_gets_no_other_descriptor() {
+	two_nodes
+	{
+		sh -c "$(fds)" >"$work/before" 2>/dev/null </dev/null
+		run lease guests 1G sh -c "$(fds)"
+	} 3>&- 4>&- 8>&- 9<&-
+	is 0; [ "$(<"$work/out")" = "$(printf '%s\n' 3 4 "$(<"$work/before")" | sort -nu)" ]
+}
+test_descriptors_of_the_caller_go_on_to_the_command_but_3_and_4_are_the_lease() {
+	echo other >"$work/other"; echo seven >"$work/seven"
+	lease guests 1G -- sh -c 'head -c1 <&3; cat <&7; readlink /proc/$$/fd/4' 3<"$work/other" 4<"$work/other" 7<"$work/seven"
+	is 0; out 1seven; grep -q '^pipe:' "$work/out"
+}
+test_closed_standard_descriptors_stay_closed() {
+	two_nodes
+	status=0; "$MEMINITCTL" --bus="$address" lease guests 1G sh -c \
+		"head -c1 <&3 >$work/head; exec >$work/out; $(fds)" 0<&- 2>&- 8>&- 9<&- || status=$?
+	is 0; [ "$(<"$work/head")" = 1 ]; no grep -Eq '^(0|2)$' "$work/out"
+}
+test_a_command_is_told_of_its_lease_by_the_environment() {
+	lease guests 1G --node 1 -- env; is 0
+	for line in NODEINIT_FD=3 NODEINIT_LIFETIME_FD=4 NODEINIT_NODE=1 NODEINIT_BYTES=$GIB NODEINIT_LEASE=1; do
+		grep -qx "$line" "$work/out"
+	done
+}
+test_braces_become_the_path_of_the_memory_everywhere_in_the_arguments() {
+	lease guests 1G -- printf '<%s>' mem-path={},share=on {} '{}{}' '{' ''; is 0
+	p=/proc/self/fd/3
+	[ "$(<"$work/out")" = "<mem-path=$p,share=on><$p><$p$p><{><>" ]
+}
+test_options_of_the_command_are_its_own_from_its_first_word_on() {
+	lease guests 1G printf '%s ' -b --json --node=7 -- -q; is 0; [ "$(<"$work/out")" = "-b --json --node=7 -- -q " ]
+	run lease guests --node=1 1G --strict printf '%s' --node=7; is 0; [ "$(<"$work/out")" = --node=7 ]
+	is_asked "$GIB 1 1 0"
+	run -- lease guests 1G printf '%s' --node=7; is 0; is_asked "$GIB -1 0 0"
+}
+test_the_exit_status_is_that_of_the_command() {
+	for n in 0 1 3 77 255; do lease guests 1G -- sh -c "exit $n"; is $n; done
+}
+test_the_command_has_the_pid_of_meminitctl_and_its_signals() {
+	two_nodes; mkfifo "$work/in" "$work/lines"
+	"$MEMINITCTL" --bus="$address" lease guests 1G -- sh -c 'echo $$; exec cat' <"$work/in" >"$work/lines" 2>/dev/null &
+	pid=$!
+	exec 7>"$work/in" 6<"$work/lines"
+	read -rt $limit line <&6; [ "$line" = $pid ]
+	echo there >&7; read -rt $limit line <&6; [ "$line" = there ]
+	kill -TERM $pid; status=0; wait $pid || status=$?; is 143
+	tell await-end
+}
+test_a_lease_lasts_as_long_as_somebody_has_the_lifetime() {
+	mkfifo "$work/in"
+	lease guests 1G -- sh -c "cat <'$work/in' >/dev/null & exit 5"; is 5
+	echo is-ended >&8; heard "0 ok"
+	: >"$work/in"; tell await-end; echo is-ended >&8; heard "1 ok"
+}
+test_a_command_that_is_not_there_is_127_and_leases_nothing() {
+	touch "$work/plain"
+	lease guests 1G -- nix-da; is 127; err "'nix-da' cannot be run (No such file or directory)"
+	lease guests 1G -- "$work/nix"; is 127
+	lease guests 1G -- ''; is 127
+	lease guests 1G -- "$work/plain"; is 126; err "Permission denied"
+	lease guests 1G -- "$work"; is 126
+	PATH=$work:$PATH lease guests 1G -- plain; is 126
+	echo "calls Lease" >&8; heard "0 ok"
+}
+test_a_command_that_turns_out_not_to_run_ends_the_lease() {
+	touch "$work/plain"; printf '#!/nowhere/sh\n' >"$work/script"; printf '#!%s\n' "$work/plain" >"$work/denied"
+	ln -s loop "$work/loop"; chmod +x "$work/script" "$work/denied"
+	lease guests 1G -- "$work/script"; is 127; err "script' cannot be run"; tell await-end
+	lease guests 1G -- "$work/denied"; is 126; err "Permission denied"; tell await-end
+	lease guests 1G -- "$work/loop"; is 126
+}
+test_a_bare_number_of_bytes_is_refused_with_both_readings_except_0() {
+	lease guests 16 -- true; is 2; err "'16' has no unit and two readings: write 16G for gigabytes or 16B for bytes"
+	lease guests 0 -- true; is 0; is_asked "0 -1 0 0"
+}
+test_bytes_are_read_as_in_a_pool_file() {
+	two_nodes
+	for pair in "1B 1" "4096B 4096" "2K 2048" "1.5M 1572864" "0.5GiB 536870912" "3GB 3221225472" "16P 18014398509481984" \
+		"16383.99P 18446732814710483189" "1.0000000000000000000001K 1024" "007K 7168"; do
+		run lease guests "${pair% *}" true; is 0; is_asked "${pair#* } -1 0 0"
+	done
+	run lease guests "2 MiB" true; is 0; is_asked "2097152 -1 0 0"
+	for text in 16384P 99999999999999999999B 18446744073709551616B 99999999999999999999999999999999999999999P; do
+		run lease guests $text true; is 2; err "out of range"
+	done
+	for text in 1.5B 50% 12p 1g 1Gi 1GiBx G 1. .5G 1.5.5G '' 0x10G 1E; do
+		run lease guests "$text" true; is 2; err "no number of bytes"
+	done
+}
+test_a_lease_without_its_words_is_wrong_usage() {
+	for words in "" "guests" "guests 1G" "guests 1G --" "--node guests" "--node=x guests 1G true" "--node=-1 guests 1G true" \
+		"--node=4294967296 guests 1G true" "--strict guests 1G true" "--node= guests 1G true"; do
+		# shellcheck disable=SC2086
+		run lease $words; is 2; empty
+	done
+	run lease guests 1G; err "lease takes POOL BYTES [--] COMMAND..."
+	run --node=1 status; is 2; err "--node= and --strict are for lease"
+	run --strict leases; is 2
+}
+test_memory_is_not_leased_from_afar() {
+	run -H far lease guests 1G true; is 2; err "cannot be handed on from another host"
+	run -M box lease guests 1G true; is 2
+}
+test_sockets_of_systemd_are_not_covered_up() {
+	two_nodes
+	status=0; (LISTEN_FDS=1 LISTEN_PID=$BASHPID exec "$MEMINITCTL" --bus="$address" lease guests 1G true) \
+		3</dev/null 2>"$work/err" || status=$?
+	is 2; err "LISTEN_FDS is set"
+	LISTEN_FDS=1 LISTEN_PID=1 run lease guests 1G true; is 0
+}
+test_a_node_that_had_none_ready_is_said_and_not_with_quiet() {
+	two_nodes; tell lend 0
+	run lease guests 1G --node 1 -- true; is 0
+	[ "$(<"$work/err")" = "meminitctl: 1 GiB of pool guests on node 1: on node 0, node 1 had none ready" ]
+	run -q lease guests 1G --node 1 -- true; is 0; quiet
+	run lease guests 1G --node 0 -- true; is 0; quiet
+	run lease guests 1G -- true; is 0; quiet
+}
+test_a_lease_without_timeout_does_not_wait() {
+	two_nodes; tell lend-later 1
+	run lease guests 1G -- true; is 3; is_asked "$GIB -1 0 0"
+	err "1 GiB of pool guests: pool guests: 3 regions are being filled"; err "--timeout=5min would wait for it"
+	tell lend-later 1; run lease guests 1G --timeout=0 -- true; is 3; echo "calls Lease" >&8; heard "2 ok"
+}
+test_a_lease_waits_within_its_timeout() {
+	two_nodes; tell lend-later 3
+	run lease guests 1G --timeout=5min -- echo started; is 0; out started; is_asked "$GIB -1 0 1"
+	err "waiting: pool guests: 3 regions are being filled"; [ "$(wc -l <"$work/err")" = 1 ]
+	echo "calls Lease" >&8; heard "4 ok"
+	tell lend-later 1; run -q lease guests 1G --timeout=infinity -- true; is 0; quiet
+}
+test_a_lease_gives_up_after_its_timeout() {
+	two_nodes; tell lend-later 1000
+	run lease guests 1G --timeout=50ms -- true; is 3; err "not ready within the time limit"
+}
+test_a_wait_for_a_lease_is_cut_off_by_its_timeout() {
+	two_nodes; tell lend-later 1; tell lend-never
+	run lease guests 1G --timeout=300ms -- true; is 3; err "3 regions are being filled"; err "not ready within the time limit"
+}
+test_a_lease_that_is_ready_is_had_however_short_the_timeout() { lease guests 1G --timeout=1us -- true; is 0; quiet; }
+test_an_error_ends_the_wait_for_a_lease() {
+	two_nodes; tell lend-later 2; run_behind lease guests 1G --timeout=5min -- true; tell await Lease 2
+	tell refuse Lease org.nodeinit1.Error.Shortfall all 4 regions are leased; ended; is 1; err "all 4 regions are leased"
+	no err "time limit"
+}
+test_refusals_of_a_lease_name_pool_bytes_node_and_the_remedy() {
+	two_nodes
+	tell refuse Lease org.nodeinit1.Error.QuotaExceeded user 1000 has 64 of 64 leases, see MaxLeases=
+	run lease guests 16G --node 1 -- true; is 1
+	[ "$(<"$work/err")" = "meminitctl: 16 GiB of pool guests on node 1: user 1000 has 64 of 64 leases, see MaxLeases=" ]
+	tell refuse Lease org.nodeinit1.Error.Shortfall no region is as large
+	run lease guests 16G -- true; is 1; err "16 GiB of pool guests: no region is as large"
+	tell refuse Lease org.freedesktop.DBus.Error.AccessDenied user 1000 is not in Users=
+	run lease guests 0 -- true; is 1; err "a region of pool guests: access denied"; err "Users= and Groups= say who may"
+	no err "root is needed"
+	tell refuse Lease org.nodeinit1.Error.NoSuchNode there is no node 7
+	run lease guests 1G --node 7 -- true; is 4; err "there is no node 7"
+}
+test_a_lease_of_a_pool_that_is_not_there_is_4() { lease nix 1G -- true; is 4; err "no pool 'nix'"; }
+test_a_lease_without_a_daemon_is_5() {
+	two_nodes; tell release; run lease guests 1G -- true; is 5
+	address=unix:path=/nowhere; run lease guests 1G -- true; is 5
+}
+test_an_answer_that_is_no_lease_is_not_believed() {
+	two_nodes
+	for member in Lease GetPool; do
+		tell babble $member; run lease guests 1G -- true; is 1; err "speaks another language"
+	done
+	tell babble ListLeases; run leases; is 1; err "speaks another language"
+}
+
+# --- leases, release
+three_leases() {
+	two_nodes
+	tell lease 10 guests 1 $((2 * GIB)) leased 0 42 qemu.service 86400000000 5000000
+	tell lease 9 guests 0 $((2 * GIB)) draining 4000000000 43 - 86400000000 6000000
+	tell lease 11 db 0 $GIB leased 0 44 - 0 7000000
+}
+test_leases_are_a_table_by_id_with_user_names_where_there_are_some() {
+	three_leases; TZ=UTC run leases; is 0; quiet
+	head -1 "$work/out" | grep -Eq '^ID +POOL +NODE +BYTES +STATE +UID +PID +UNIT +SINCE$'
+	[ "$(awk 'NR > 1 { printf "%s ", $1 }' "$work/out")" = "9 10 11 " ]
+	grep -Eq '^ 9 guests +0 2 GiB draining 4000000000 +43 - +1970-01-02 00:00:00$' "$work/out"
+	grep -Eq '^10 guests +1 2 GiB leased +root +42 qemu.service 1970-01-02 00:00:00$' "$work/out"
+}
+test_leases_of_one_pool() {
+	three_leases; run --no-legend -b leases db; is 0; grep -Eq "^ *11 db +0 +$GIB leased +root +44 +- +-\$" "$work/out"
+	[ "$(wc -l <"$work/out")" = 1 ]
+	tell pool empty State=ready; run --no-legend leases empty; is 0; empty; quiet
+	run leases nix; is 4; err "no pool 'nix'"
+}
+test_no_leases_are_an_empty_list() {
+	run --json leases; is 0; [ "$(tr -d '\n' <"$work/out")" = "[]" ]
+	run --no-legend leases; is 0; empty
+	run leases a b; is 2
+}
+test_leases_as_json_are_numbers_and_texts() {
+	three_leases; run --json leases; is 0
+	python3 - "$work/out" <<-'END'
+		import json, sys
+		leases = json.load(open(sys.argv[1]))
+		assert [l["id"] for l in leases] == ["9", "10", "11"]
+		assert leases[1] == {"id": "10", "pool": "guests", "node": 1, "bytes": 2 << 30, "state": "leased", "uid": 0,
+		                     "pid": 42, "unit": "qemu.service", "since_realtime_usec": 86400000000,
+		                     "since_monotonic_usec": 5000000}
+		assert leases[0]["uid"] == 4000000000 and leases[0]["unit"] == ""
+	END
+}
+test_uids_of_another_host_are_not_named_here() {
+	command -v systemd-stdio-bridge >/dev/null || skip "there is no systemd-stdio-bridge here"
+	three_leases; mkdir "$work/bin"
+	printf '#!/bin/sh\nexec systemd-stdio-bridge --bus-path=%s\n' "$address" >"$work/bin/ssh"; chmod +x "$work/bin/ssh"
+	PATH=$work/bin:$PATH run -H far leases; is 0; no out root; out qemu.service
+}
+test_foreign_text_in_a_lease_cannot_drive_the_terminal() {
+	two_nodes; tell 'lease 1 guests 0 4096 leased 0 1 evil\x1b[2J 0 0'
+	run leases; is 0; out 'evil\x1b[2J'; run --json leases; is 0; out '\u001b'
+}
+test_leased_and_draining_bytes_are_shown_where_there_are_some() {
+	two_nodes; run pools; is 0; grep -Eq 'guests .* - +- +-$' "$work/out"
+	run status guests; no out leased; no out draining
+	tell pool guests BytesLeased=$((3 * GIB)) BytesDraining=$GIB
+	run pools; is 0; grep -Eq 'SHORT +LEASED +DRAINING' "$work/out"; grep -Eq 'guests .* 3 GiB +1 GiB +-$' "$work/out"
+	run status guests; is 3; out "3 GiB leased, 1 GiB draining"
+	run status; out "DRAINING"
+	run --json pools; is 0; out '"leased":3221225472'; out '"draining":1073741824'
+}
+test_release_asks_for_every_lease_and_names_the_one_that_is_not_there() {
+	three_leases; run release 5 9 10; is 4; err "no lease 5; ListLeases shows those there are"
+	[ "$(wc -l <"$work/err")" = 1 ]; echo "calls ReleaseLease" >&8; heard "3 ok"
+	run --no-legend leases; [ "$(grep -c draining "$work/out")" = 2 ]
+	run release 11; is 0; quiet
+	run release; is 2
+}
+test_a_refused_release_says_who_may() {
+	three_leases; tell refuse ReleaseLease org.freedesktop.DBus.Error.AccessDenied it is of user 1000
+	run release 9; is 1; [ "$(<"$work/err")" = "meminitctl: lease 9: access denied, root or its owner is needed: it is of user 1000" ]
+}
+
 # --- usage
 test_a_slip_is_answered_with_what_was_meant() {
 	run sttaus; is 2; err "did you mean 'status'"
@@ -347,7 +598,7 @@ complete_line() {
 test_completion_knows_verbs_options_and_pools() {
 	two_nodes; tell pool other State=ready
 	[ "$(complete_line "meminitctl w")" = "watch wait" ]
-	[ "$(complete_line "meminitctl --no")" = "--no-legend --notify" ]
+	[ "$(complete_line "meminitctl --no")" = "--no-legend --node= --notify" ]
 	[ "$(complete_line "meminitctl --bus=se")" = "session" ]
 	[ "$(complete_line "meminitctl --bus=$address wait ")" = "guests other" ]
 	[ "$(complete_line "meminitctl --bus $address retry gu")" = "guests" ]
@@ -355,6 +606,19 @@ test_completion_knows_verbs_options_and_pools() {
 	[ "$(complete_line "meminitctl --bus $address status ")" = "guests other node0 node1" ]
 	[ -z "$(complete_line "meminitctl --bus $address status guests ")" ]
 	[ -z "$(complete_line "meminitctl --bus=unix:path=/nowhere wait ")" ]
+}
+test_completion_knows_leases_and_leaves_a_command_its_options() {
+	three_leases
+	[ "$(complete_line "meminitctl --bus=$address release ")" = "9 10 11" ]
+	[ "$(complete_line "meminitctl --bus=$address release 9 1")" = "10 11" ]
+	[ "$(complete_line "meminitctl --bus=$address lease gu")" = "guests" ]
+	[ "$(complete_line "meminitctl --bus=$address leases ")" = "guests" ]
+	[ -z "$(complete_line "meminitctl --bus=$address lease guests ")" ]
+	[ "$(complete_line "meminitctl lease guests 1G --st")" = "--strict" ]
+	[[ " $(complete_line "meminitctl lease guests 1G ca") " == *" cat "* ]]
+	[[ " $(complete_line "meminitctl lease guests 1G --node 1 -- ca") " == *" cat "* ]]
+	[ -z "$(complete_line "meminitctl lease guests 1G cat --st")" ]
+	[ -z "$(complete_line "meminitctl lease guests 1G -- --st")" ]
 }
 test_completion_does_not_execute_what_a_pool_is_called() {
 	tell pool "\$(touch\${IFS}$work/hurt)" State=ready

@@ -12,9 +12,17 @@
  *     remove POOL                   withdraw a pool
  *     refuse MEMBER ERROR TEXT...   answer calls of MEMBER with an error from now on
  *     mute MEMBER                   never answer them
+ *     babble MEMBER                 answer them with one text, whatever they should return
  *     obey MEMBER                   as before
  *     calls MEMBER                  how often it was called
  *     await MEMBER N                wait until it was called N times
+ *     lend NODE                     lease from that node, whatever is asked for
+ *     lend-later N                  answer the next N calls of Lease with NotReady
+ *     lend-never                    never answer those that wait
+ *     lease ID POOL NODE BYTES STATE UID PID UNIT REALTIME MONOTONIC    show it ("-": no unit)
+ *     asked                         what the last call of Lease asked for: BYTES NODE STRICT WAIT
+ *     is-ended                      0 or 1: whether the last lease has ended
+ *     await-end                     wait until the last lease has ended
  *     release, acquire              the name
  *     spoof                         tell everybody from another connection that the host is ready
  *     retype                        show State as a number
@@ -31,6 +39,7 @@
 #include <systemd/sd-bus.h>
 
 #include "../../dbus/names.h"
+#include "fake-leases.h"
 #include "fake-objects.h"
 
 #define RULES_MAX 16
@@ -38,7 +47,7 @@
 static struct rule {
 	char member[64], error[128], text[512];
 	unsigned nr_calls;
-	bool is_mute;
+	bool is_mute, is_babbling;
 } rules[RULES_MAX];
 
 sd_bus *bus;
@@ -77,6 +86,8 @@ static int on_message(sd_bus_message *message, void *arg, sd_bus_error *error)
 	rule->nr_calls++;
 	if (rule->is_mute)
 		return 1;
+	if (rule->is_babbling)
+		return sd_bus_reply_method_return(message, "s", "babble");
 	if (*rule->error)
 		return sd_bus_reply_method_errorf(message, rule->error, "%s", rule->text);
 	return 0;
@@ -148,8 +159,10 @@ static bool obey_bus_line(const char *verb, char *key, char *rest)
 		fake_unescape(rule_of(key)->text);
 	} else if (strcmp(verb, "mute") == 0) {
 		rule_of(key)->is_mute = true;
+	} else if (strcmp(verb, "babble") == 0) {
+		rule_of(key)->is_babbling = true;
 	} else if (strcmp(verb, "obey") == 0) {
-		rule_of(key)->is_mute = false;
+		rule_of(key)->is_mute = rule_of(key)->is_babbling = false;
 		*rule_of(key)->error = '\0';
 	} else if (strcmp(verb, "calls") == 0) {
 		printf("%u ", rule_of(key)->nr_calls);
@@ -165,14 +178,36 @@ static bool obey_bus_line(const char *verb, char *key, char *rest)
 	return true;
 }
 
+/* Commands on leases. Return: false, it is none of these. */
+static bool obey_lease_line(const char *verb, const char *words)
+{
+	if (strcmp(verb, "lend") == 0)
+		fake_lend_from((unsigned) strtoul(words, NULL, 10));
+	else if (strcmp(verb, "lend-later") == 0)
+		fake_lend_later((unsigned) strtoul(words, NULL, 10));
+	else if (strcmp(verb, "lend-never") == 0)
+		fake_lend_never();
+	else if (strcmp(verb, "lease") == 0)
+		fake_add_lease(words);
+	else if (strcmp(verb, "asked") == 0)
+		fake_print_asked();
+	else if (strcmp(verb, "is-ended") == 0)
+		fake_print_is_ended();
+	else if (strcmp(verb, "await-end") == 0)
+		fake_await_end();
+	else
+		return false;
+	return true;
+}
+
 static void obey_line(char *line)
 {
 	char *rest = line, *verb = strsep(&rest, " "), *key, *words = rest;
+	bool is_done = obey_lease_line(verb, words), is_new = false;
 	struct object *object;
-	bool is_new = false;
 
 	key = rest ? strsep(&rest, " ") : NULL;
-	if (obey_bus_line(verb, key, rest)) {
+	if (is_done || obey_bus_line(verb, key, rest)) {
 		;
 	} else if (strcmp(verb, "host") == 0) {
 		if (key && rest)

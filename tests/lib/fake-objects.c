@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../dbus/names.h"
+#include "fake-leases.h"
 #include "fake-objects.h"
 
 #define PROPERTIES_MAX 20
@@ -129,6 +130,9 @@ static const sd_bus_vtable host_vtable[] = {
 	SD_BUS_METHOD("Reload", "a{sv}", "", obey, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD("Pause", "a{sv}", "", obey, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD("Resume", "a{sv}", "", obey, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD("ListLeases", "a{sv}", "a(ssutsuustta{sv})", fake_list_leases,
+	              SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD("ReleaseLease", "sa{sv}", "", fake_release_lease, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD("GetPool", "sa{sv}", "o", get_pool, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_VTABLE_END,
 };
@@ -171,8 +175,10 @@ static const sd_bus_vtable pool_vtable[] = {
 	SHOW("BytesDone", "t"),
 	SHOW("BytesShort", "t"),
 	SHOW("BytesLeased", "t"),
+	SHOW("BytesDraining", "t"),
 	SD_BUS_PROPERTY("Shares", "a(ustttts)", get_shares, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	SD_BUS_METHOD("Retry", "a{sv}", "", obey, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD("Lease", "ta{sv}", "hhsut", fake_lease, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_VTABLE_END,
 };
 

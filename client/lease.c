@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* lease: ask for memory, wait for it if that was wanted, and become the command that uses it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../dbus/names.h"
+#include "call.h"
+#include "connect.h"
+#include "lease.h"
+#include "report.h"
+#include "scoped.h"
+#include "text.h"
+
+#define USEC_PER_SEC UINT64_C(1000000)
+
+/*
+ * A call that waits is answered after 20 s at the latest, and made again. A daemon that says no
+ * sooner is not asked more often than this.
+ */
+#define AGAIN_USEC (USEC_PER_SEC / 4)
+
+struct lease {
+	const struct client *client;
+	const char *pool;
+	uint64_t bytes;
+	char *object;           /* "16 GiB of pool guests on node 1" */
+	uint64_t deadline_usec; /* 0: it does not wait; UINT64_MAX: for ever */
+	bool has_said;
+};
+
+static uint64_t now_usec(void)
+{
+	struct timespec now;
+
+	(void) clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t) now.tv_sec * USEC_PER_SEC + (uint64_t) now.tv_nsec / 1000;
+}
+
+void lease_grant_clear(struct lease_grant *grant)
+{
+	if (grant->memory_fd >= 0)
+		(void) close(grant->memory_fd);
+	if (grant->lifetime_fd >= 0)
+		(void) close(grant->lifetime_fd);
+	free(grant->id);
+}
+
+static int append_options(sd_bus_message *message, const struct lease *lease, bool is_waiting)
+{
+	int r = sd_bus_message_open_container(message, 'a', "{sv}");
+
+	if (r >= 0 && lease->client->has_node)
+		r = sd_bus_message_append(message, "{sv}", "node", "u", lease->client->node_id);
+	if (r >= 0 && lease->client->is_strict)
+		r = sd_bus_message_append(message, "{sv}", "strict", "b", 1);
+	if (r >= 0 && is_waiting)
+		r = sd_bus_message_append(message, "{sv}", "wait", "b", 1);
+	return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+/* One question. @limit_usec: how long the answer may take. */
+static int ask(const struct lease *lease, sd_bus *bus, const char *path, bool is_waiting,
+               uint64_t limit_usec, sd_bus_error *ret_error, sd_bus_message **ret_reply)
+{
+	scoped(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+	int r;
+
+	r = call_new(bus, path, NODEINIT_POOL_INTERFACE, "Lease", &message);
+	if (r >= 0)
+		r = sd_bus_message_append(message, "t", lease->bytes);
+	if (r >= 0)
+		r = append_options(message, lease, is_waiting);
+	return r < 0 ? r : sd_bus_call(bus, message, limit_usec, ret_error, ret_reply);
+}
+
+static void say_waiting(struct lease *lease, const sd_bus_error *error)
+{
+	scoped(freep) char *said = text_escape(error->message ? error->message : "not ready");
+
+	if (!lease->has_said && !lease->client->is_quiet)
+		fprintf(stderr, "meminitctl: %s: waiting: %s\n", lease->object, said ? said : "?");
+	lease->has_said = true;
+}
+
+/*
+ * Ask again until the time is over; *error is the first answer, and then the last. A question that
+ * the end of the time cuts off is not reported as a daemon that is silent.
+ */
+static int ask_on(struct lease *lease, sd_bus *bus, const char *path, sd_bus_error *error,
+                  sd_bus_message **ret_reply)
+{
+	int r = -EBUSY;
+
+	for (;;) {
+		scoped(sd_bus_error_free) sd_bus_error next = SD_BUS_ERROR_NULL;
+		uint64_t begun_usec = now_usec(), left_usec, spent_usec;
+
+		if (begun_usec >= lease->deadline_usec)
+			return r;
+		left_usec = lease->deadline_usec - begun_usec;
+		say_waiting(lease, error);
+		r = ask(lease, bus, path, true,
+		        left_usec < CONNECT_CALL_USEC ? left_usec : CONNECT_CALL_USEC, &next,
+		        ret_reply);
+		if (r == -ETIMEDOUT && now_usec() >= lease->deadline_usec)
+			return -EBUSY;
+		sd_bus_error_free(error);
+		if (r < 0)
+			(void) sd_bus_error_move(error, &next);
+		if (r >= 0 || !sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY))
+			return r;
+		spent_usec = now_usec() - begun_usec;
+		if (spent_usec < AGAIN_USEC)
+			(void) poll(NULL, 0, (int) ((AGAIN_USEC - spent_usec) / 1000));
+	}
+}
+
+/* The first question does not wait, so it has the time of an answer however short the time is. */
+static int ask_until(struct lease *lease, sd_bus *bus, sd_bus_error *error,
+                     sd_bus_message **ret_reply)
+{
+	scoped(freep) char *path = NULL;
+	int r;
+
+	r = call_get_pool(bus, lease->pool, error, &path);
+	if (r >= 0)
+		r = ask(lease, bus, path, false, CONNECT_CALL_USEC, error, ret_reply);
+	if (r < 0 && lease->deadline_usec && sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY))
+		r = ask_on(lease, bus, path, error, ret_reply);
+	return r;
+}
+
+static int fail(const struct lease *lease, int error, const sd_bus_error *bus_error)
+{
+	if (sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_POOL))
+		return report_no_such("pool", lease->pool);
+	if (sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NOT_READY)) {
+		(void) report_call(lease->object, error, bus_error);
+		if (lease->deadline_usec)
+			fprintf(stderr, "meminitctl: %s: not ready within the time limit\n",
+			        lease->object);
+		else
+			fprintf(stderr, "meminitctl: %s: --timeout=5min would wait for it\n",
+			        lease->object);
+		return CLIENT_NOT_READY;
+	}
+	return report_call_of(lease->object, "the pool's Users= and Groups= say who may", error,
+	                      bus_error);
+}
+
+/* Out of the way of the numbers that the command will find them at. */
+static int take_grant(sd_bus_message *reply, struct lease_grant *ret)
+{
+	int memory_fd, lifetime_fd, r;
+	const char *id;
+
+	r = sd_bus_message_read(reply, "hhsut", &memory_fd, &lifetime_fd, &id, &ret->node_id,
+	                        &ret->bytes);
+	if (r <= 0)
+		return -EBADMSG;
+	ret->id = strdup(id);
+	if (!ret->id)
+		return -ENOMEM;
+	ret->memory_fd = fcntl(memory_fd, F_DUPFD_CLOEXEC, LEASE_LIFETIME_FD + 1);
+	if (ret->memory_fd < 0)
+		return -errno;
+	ret->lifetime_fd = fcntl(lifetime_fd, F_DUPFD_CLOEXEC, LEASE_LIFETIME_FD + 1);
+	return ret->lifetime_fd < 0 ? -errno : 0;
+}
+
+static void say_node(const struct lease *lease, const struct lease_grant *grant)
+{
+	const struct client *client = lease->client;
+
+	if (client->has_node && grant->node_id != client->node_id && !client->is_quiet)
+		fprintf(stderr,
+		        "meminitctl: %s: on node %" PRIu32 ", node %" PRIu32 " had none ready\n",
+		        lease->object, grant->node_id, client->node_id);
+}
+
+/* The connection is closed when this returns: the lease lives by its own descriptor. */
+static int get(struct lease *lease, struct lease_grant *ret)
+{
+	scoped(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	scoped(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	int r;
+
+	r = connect_bus(lease->client, &bus);
+	if (r < 0)
+		return connect_report(lease->client, r);
+	if (sd_bus_can_send(bus, SD_BUS_TYPE_UNIX_FD) <= 0) {
+		fprintf(stderr, "meminitctl: lease: this bus carries no descriptors; a bus at a "
+		                "unix: address does\n");
+		return CLIENT_USAGE;
+	}
+	r = ask_until(lease, bus, &error, &reply);
+	if (r >= 0)
+		r = take_grant(reply, ret);
+	if (r < 0)
+		return fail(lease, r, &error);
+	say_node(lease, ret);
+	return CLIENT_REACHED;
+}
+
+static int usage(const char *why)
+{
+	fprintf(stderr, "meminitctl: lease: %s\n", why);
+	return CLIENT_USAGE;
+}
+
+static int check_place(const struct client *client)
+{
+	if (client->host || client->machine)
+		return usage("memory cannot be handed on from another host or a machine; run "
+		             "meminitctl lease there");
+	if (client->is_strict && !client->has_node)
+		return usage("--strict needs --node=: there is no node to insist on");
+	/* The command would take the memory for a socket: it keeps this pid. */
+	if (sd_listen_fds(0) > 0)
+		return usage("$LISTEN_FDS is set: descriptor 3 is a socket that systemd passes, "
+		             "and the memory's place");
+	return 0;
+}
+
+static int parse_bytes(const char *text, uint64_t *ret_bytes)
+{
+	scoped(freep) char *shown = text_escape(text);
+	const char *word = shown ? shown : "?";
+	int r = text_parse_bytes(text, ret_bytes);
+
+	if (r == -EDOM)
+		fprintf(stderr,
+		        "meminitctl: lease: '%s' has no unit and two readings: write %sG for "
+		        "gigabytes or %sB for bytes\n",
+		        word, word, word);
+	else if (r < 0)
+		fprintf(stderr,
+		        "meminitctl: lease: '%s' is %s; write bytes with a unit as 16G, or 0 for "
+		        "any region\n",
+		        word, r == -ERANGE ? "out of range" : "no number of bytes");
+	return r;
+}
+
+static int describe(struct lease *lease)
+{
+	scoped(freep) char *pool = text_escape(lease->pool);
+	char size[TEXT_MAX], node[TEXT_MAX] = "";
+	const struct client *client = lease->client;
+
+	if (client->has_node)
+		(void) snprintf(node, sizeof(node), " on node %" PRIu32, client->node_id);
+	(void) text_size(lease->bytes, client->is_bytes, size);
+	if (!pool || asprintf(&lease->object, "%s of pool %s%s", lease->bytes ? size : "a region",
+	                      pool, node) < 0) {
+		lease->object = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint64_t deadline_of(const struct client *client)
+{
+	uint64_t deadline_usec;
+
+	if (!client->has_timeout || !client->timeout_usec)
+		return 0;
+	if (__builtin_add_overflow(now_usec(), client->timeout_usec, &deadline_usec))
+		return UINT64_MAX;
+	return deadline_usec;
+}
+
+int verb_lease(const struct client *client, char **operands)
+{
+	scoped(lease_grant_clear) struct lease_grant grant = { .memory_fd = -1, .lifetime_fd = -1 };
+	struct lease lease = { .client = client, .pool = operands[0] };
+	char **command = operands + 2;
+	int status, r;
+
+	status = check_place(client);
+	if (status)
+		return status;
+	if (parse_bytes(operands[1], &lease.bytes) < 0)
+		return CLIENT_USAGE;
+	r = lease_command_look(command[0]);
+	if (r < 0)
+		return lease_command_refuse(command[0], -r);
+	if (describe(&lease) < 0)
+		return report_no_memory();
+	lease.deadline_usec = deadline_of(client);
+	status = get(&lease, &grant);
+	free(lease.object);
+	return status == CLIENT_REACHED ? lease_command_run(&grant, command) : status;
+}
