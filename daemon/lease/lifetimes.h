@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,9 @@ int lifetimes_fd(const struct lifetimes *lifetimes);
 
 /* A new pipe, both ends close-on-exec. Return: 0 and the two ends, the caller's; -EMFILE. */
 int lifetime_pipe(int *ret_ours, int *ret_theirs);
+
+/* Whether every copy of the other end is closed; also of one that is not watched. */
+bool lifetime_has_ended(int ours);
 
 /* Watch @ours (ours from now on, also on error) for lease @id. Return: 0; -ENOMEM, -ENOSPC. */
 int lifetimes_add(struct lifetimes *lifetimes, uint64_t id, int ours);

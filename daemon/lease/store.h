@@ -49,7 +49,13 @@ bool store_is_there(const struct store *store);
 int store_take_state(struct store *store);
 int store_take(struct store *store, enum store_kind kind, uint64_t id);
 
-/* Return: 0; -EOPNOTSUPP no store; -errno. */
+/* The same, which stays the store's: to look at. */
+int store_look(const struct store *store, enum store_kind kind, uint64_t id);
+
+/*
+ * What was taken under the name is in the store already and is not put again; anything else
+ * replaces what was given back under it. Return: 0; -EOPNOTSUPP no store; -errno.
+ */
 int store_put_state(struct store *store, int fd);
 int store_put(struct store *store, enum store_kind kind, uint64_t id, int fd);
 void store_remove(struct store *store, enum store_kind kind, uint64_t id);

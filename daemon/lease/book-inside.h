@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * book-inside.h - what the files of the book share
+ *
+ * Layer: lease. Threads: main.
+ *
+ *     book.c          who has what: look-ups, sums, the list itself
+ *     book-grant.c    a lease begins
+ *     book-drain.c    a lease ends, and its region is watched until nobody has it
+ *     book-discard.c  regions without a share are given back in steps
+ *     book-news.c     what the shares made and destroyed goes on record
+ *     book-restore.c  what an earlier process left
+ */
+#pragma once
+
+#include "../base/idmap.h"
+#include "book.h"
+#include "lifetimes.h"
+
+/* How many ended lifetimes, and how many probes, one book_poll() looks at before others' turn. */
+#define BOOK_STEPS_A_POLL 256
+
+#define BOOK_FIRST_PROBE_USEC UINT64_C(10000)
+#define BOOK_LAST_PROBE_USEC  UINT64_C(5000000)
+
+struct book_lease {
+	uint64_t id;
+	enum lease_state state;
+	uid_t uid;
+	pid_t pid;
+	/* Whose region it is; NULL: an earlier process's, which no share has a place for. */
+	struct share *share;
+	/* Which memory; its descriptor only without a share, and unless the store lost it. */
+	struct memory memory;
+	bool is_released;
+	uint64_t since_realtime_usec;
+	uint64_t since_monotonic_usec;
+	uint64_t due_usec;  /* draining: when to look again */
+	uint64_t wait_usec; /* and how long after that */
+	char pool[RECORD_NAME_BYTES_MAX];
+	char unit[RECORD_UNIT_BYTES_MAX];
+};
+
+/* A region without a share that nobody may have any more. */
+struct book_discard {
+	uint64_t id;
+	struct memory memory;
+	uint64_t done_bytes;
+};
+
+struct book {
+	struct book_setup setup;
+	struct book_quota quota;
+	struct lifetimes *lifetimes;
+	struct book_lease **leases; /* by id */
+	size_t nr_leases;
+	size_t leases_max;
+	struct book_discard *discards;
+	size_t nr_discards;
+	size_t discards_max;
+	struct idmap shares;    /* region -> the address of its share */
+	struct idmap inherited; /* region, of memory that counts against a cgroup -> its bytes */
+	struct kernel *kernel;  /* of the last share that was seen; borrowed */
+	/* Of an earlier process's regions, the highest id; 0: all have found their place. */
+	uint64_t last_inherited_id;
+	struct idmap restored; /* those that have, so far */
+	struct book_restored sums;
+};
+
+/* Return: the lease, or NULL. */
+struct book_lease *book_lease_find(const struct book *book, uint64_t id);
+
+/* Have room for one more, so that adding cannot fail. Return: 0; -ENOMEM. */
+int book_reserve(struct book *book);
+
+/* A lease that is on record. Return: NULL: no memory. */
+struct book_lease *book_lease_new(const struct record_entry *entry);
+
+/* Into the list, which owns it from now on. */
+void book_lease_add(struct book *book, struct book_lease *lease);
+
+/* Out of the list, and freed; its memory must be gone. */
+void book_lease_drop(struct book *book, struct book_lease *lease);
+
+void book_lease_show(const struct book_lease *lease, struct lease *ret);
+
+/* Change the state on record, unless it is not there. Return: 0; -errno, the former stands. */
+int book_record_state(struct book *book, uint64_t id, enum record_state state);
+
+/* It drains from now on, and is looked at as soon as book_poll() comes. */
+void book_lease_drain(struct book *book, struct book_lease *lease);
+
+/*
+ * Give @memory of region @id back in steps; it is the book's from now on. On record as spent, so
+ * that no process hands it out again.
+ */
+void book_discard_add(struct book *book, uint64_t id, const struct memory *memory);
+
+/* One step. Return: whether there is more to do. */
+bool book_discard_step(struct book *book);
+
+/* Strike @id out: its memory is gone. */
+void book_strike_out(struct book *book, uint64_t id);
