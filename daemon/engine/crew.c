@@ -22,15 +22,13 @@ void member_set_name(const struct member *member)
 	(void) pthread_setname_np(pthread_self(), name);
 }
 
-void member_set_priority(struct member *member, enum stage stage)
+void member_set_priority(struct member *member, enum binding_priority priority)
 {
-	enum binding_priority wanted = stage == STAGE_EARLY ? BINDING_NORMAL : BINDING_BACKGROUND;
-
-	if (member->priority == wanted)
+	if (member->priority == priority)
 		return;
-	/* Refused the way back, the work is done all the same; the next early part asks again. */
-	if (binding_set_priority(wanted) == 0)
-		member->priority = wanted;
+	/* Refused the way back, the work is done all the same; the next round asks again. */
+	if (binding_set_priority(priority) == 0)
+		member->priority = priority;
 }
 
 uint64_t thread_cpu_nsec(void)
@@ -81,7 +79,7 @@ static void member_run_chunks(struct member *member, struct job *job)
 	struct worker *worker = member->worker;
 	uint64_t index;
 
-	member_set_priority(member, job->part->stage);
+	member_set_priority(member, worker->priority);
 	while (!worker_has_attention(worker)) {
 		/* A part whose back-off ended goes in front, too, and only the clock says so. */
 		if (member->index == 0 && clock_monotonic_usec() >= worker->overtake_usec) {

@@ -15,7 +15,8 @@ void run_cancel(struct run *run)
 	worker_unlock(run->worker);
 }
 
-int run_retry(struct run *run)
+/* Queue both parts of a run that is settled. Return: 0; -EBUSY it is not. */
+static int run_queue_again(struct run *run, bool is_refill)
 {
 	struct worker *worker = run->worker;
 	int r = -EBUSY;
@@ -23,6 +24,7 @@ int run_retry(struct run *run)
 	worker_lock(worker);
 	if (run_is_settled(run)) {
 		run->is_cancelled = false;
+		run->is_refilling = is_refill;
 		for (unsigned i = 0; i < NR_STAGES; i++)
 			job_queue(&run->jobs[i]);
 		if (worker->is_cancelled)
@@ -34,6 +36,34 @@ int run_retry(struct run *run)
 	return r;
 }
 
+int run_retry(struct run *run)
+{
+	return run_queue_again(run, false);
+}
+
+int run_refill(struct run *run)
+{
+	struct run_status before;
+	int r;
+
+	/* Its kind is asked without the lock: a run that is settled stays so but for us. */
+	run_read(run, &before);
+	r = run_queue_again(run, true);
+	if (r == 0)
+		run->kept_state = before.state;
+	return r;
+}
+
+void run_want(struct run *run, bool is_wanted)
+{
+	worker_lock(run->worker);
+	if (run->is_wanted != is_wanted) {
+		run->is_wanted = is_wanted;
+		worker_wake(run->worker);
+	}
+	worker_unlock(run->worker);
+}
+
 int run_shrink(struct run *run, uint64_t keep_bytes, uint64_t declared_bytes,
                uint64_t minimum_bytes)
 {
@@ -43,6 +73,7 @@ int run_shrink(struct run *run, uint64_t keep_bytes, uint64_t declared_bytes,
 	worker_lock(worker);
 	if (run_is_settled(run)) {
 		run->is_cancelled = false;
+		run->is_refilling = false;
 		run->is_shrinking = true;
 		run->keep_bytes = keep_bytes;
 		run->declared_bytes = declared_bytes;
@@ -106,6 +137,8 @@ static enum share_state run_progress(const struct run *run)
 	const struct job *early = &run->jobs[STAGE_EARLY];
 	const struct job *deferred = &run->jobs[STAGE_DEFERRED];
 
+	if (run->is_refilling)
+		return run->kept_state;
 	if (early->phase != JOB_SETTLED)
 		return early->phase == JOB_QUEUED ? SHARE_WAITING : SHARE_EARLY;
 	/* Without an early part, the share waits until the deferred one begins. */
@@ -127,6 +160,7 @@ void run_read(const struct run *run, struct run_status *ret)
 	declared_bytes = run->declared_bytes;
 	minimum_bytes = run->minimum_bytes;
 	status.state = run_progress(run);
+	status.is_refilling = run->is_refilling && !is_settled;
 	for (unsigned i = 0; i < NR_STAGES; i++) {
 		job_read(&run->jobs[i], &status.stages[i]);
 		if (run->jobs[i].not_before_usec != 0)

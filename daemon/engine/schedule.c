@@ -73,6 +73,16 @@ bool schedule_has_work(const struct worker *worker)
 	return false;
 }
 
+/* Where parts of its sort stand that have begun; those that have not stand right behind. */
+static enum rank job_rank_begun(const struct job *job)
+{
+	if (job->run->is_wanted)
+		return RANK_WANTED_BEGUN;
+	if (job->run->is_refilling)
+		return RANK_REFILL_BEGUN;
+	return job->part->stage == STAGE_EARLY ? RANK_EARLY_BEGUN : RANK_DEFERRED_BEGUN;
+}
+
 /* Return: where @job stands in the queue, back-off aside; RANK_END: it has no place in it. */
 static enum rank job_rank(const struct job *job)
 {
@@ -83,13 +93,10 @@ static enum rank job_rank(const struct job *job)
 		return RANK_END;
 	if (run->is_cancelled)
 		return RANK_CANCELLED;
-	if (job->part->stage == STAGE_EARLY)
-		return is_begun ? RANK_EARLY_BEGUN : RANK_EARLY;
-
 	/* A share's parts run one after the other, whatever holds up the first. */
-	if (run->jobs[STAGE_EARLY].phase != JOB_SETTLED)
+	if (job->part->stage == STAGE_DEFERRED && run->jobs[STAGE_EARLY].phase != JOB_SETTLED)
 		return RANK_END;
-	return is_begun ? RANK_DEFERRED_BEGUN : RANK_DEFERRED;
+	return job_rank_begun(job) + (is_begun ? 0 : 1);
 }
 
 bool schedule_pick(const struct worker *worker, enum rank limit, uint64_t now_usec,
@@ -130,7 +137,17 @@ bool schedule_pick(const struct worker *worker, enum rank limit, uint64_t now_us
 
 enum rank schedule_overtake_limit(const struct job *job)
 {
-	return job->part->stage == STAGE_EARLY ? RANK_SHRINK : RANK_DEFERRED_BEGUN;
+	enum rank rank = job_rank_begun(job);
+
+	/* An early part is never held up by a shrink: the start of the host waits for it. */
+	return rank == RANK_EARLY_BEGUN ? RANK_SHRINK : rank;
+}
+
+enum binding_priority schedule_priority(const struct job *job)
+{
+	enum rank rank = job_rank_begun(job);
+
+	return rank < RANK_DEFERRED_BEGUN ? BINDING_NORMAL : BINDING_BACKGROUND;
 }
 
 uint64_t schedule_backoff_next(uint64_t backoff_usec)

@@ -10,15 +10,23 @@
 
 /*
  * Who goes first; within a rank, by order of addition. A part whose round was left half done goes
- * before those of its stage that have to begin.
+ * before those of its sort that have to begin.
+ *
+ * A wanted part, for which a client waits by the clock, goes before a shrink, which takes as long
+ * as the kernel likes. Should it lack the very memory that the shrink gives back, it comes back
+ * short, and the shrink has its turn in the back-off.
  */
 enum rank {
 	RANK_CANCELLED, /* has to give back what it began */
-	RANK_SHRINK,    /* gives memory back, which others may wait for */
+	RANK_WANTED_BEGUN,
+	RANK_WANTED,
+	RANK_SHRINK, /* gives memory back, which others may wait for */
 	RANK_EARLY_BEGUN,
 	RANK_EARLY,
 	RANK_DEFERRED_BEGUN,
 	RANK_DEFERRED,
+	RANK_REFILL_BEGUN,
+	RANK_REFILL,
 	RANK_END,
 };
 
@@ -53,8 +61,11 @@ bool schedule_has_work(const struct worker *worker);
 bool schedule_pick(const struct worker *worker, enum rank limit, uint64_t now_usec,
                    struct pick *ret, uint64_t *ret_due_usec);
 
-/* The rank that a job needs so that @job makes way for it in the middle of its work. */
+/* What stands before this rank makes @job make way in the middle of its work. */
 enum rank schedule_overtake_limit(const struct job *job);
+
+/* Front or background: how the threads work on @job. */
+enum binding_priority schedule_priority(const struct job *job);
 
 /* The back-off after one of @backoff_usec. */
 uint64_t schedule_backoff_next(uint64_t backoff_usec);

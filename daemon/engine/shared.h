@@ -15,8 +15,10 @@
  *   main, worker     main, worker     worker: runs (the list and links),  worker.lock
  *                                     is_running
  *   main             main, worker     worker: is_paused, is_cancelled;    worker.lock
- *                                     run: is_cancelled, keep_bytes,
+ *                                     run: is_cancelled, is_refilling,
+ *                                     is_wanted, keep_bytes,
  *                                     declared_bytes, minimum_bytes
+ *   main             main             run: kept_state                     one thread
  *   main, worker     main, worker     run: is_shrinking; job: phase,      worker.lock; the worker
  *                                     started_usec, finished_usec,        reads phase and backoff
  *                                     not_before_usec, backoff_usec       of its job without it:
@@ -26,6 +28,9 @@
  *   worker           worker, crew     worker: round, round_nr,            worker.lock
  *                                     is_crew_ending
  *   worker, crew     worker           worker: nr_in_round                 worker.lock
+ *   worker           worker, crew     worker: priority                    written while no round
+ *                                                                         is open; opening one
+ *                                                                         takes worker.lock
  *   main, worker     worker, crew     worker: has_attention               atomic, relaxed: a hint;
  *                                                                         what it hints at is
  *                                                                         read under worker.lock
@@ -42,7 +47,7 @@
  *
  * Two more rules. Whoever settles a job does so under worker.lock after its last round was left
  * by all, so who sees it settled sees all of the above final. And main alone writes to a job or
- * run that is settled (run_retry(), run_shrink(), run_drop()).
+ * run that is settled (run_retry(), run_shrink(), run_refill(), run_drop()).
  *
  * Operations of kinds and the bell are called without worker.lock.
  */
@@ -98,6 +103,9 @@ struct run {
 	uint64_t minimum_bytes;
 	bool is_cancelled;
 	bool is_shrinking; /* asked for, until it was done */
+	bool is_wanted;    /* somebody waits for it */
+	bool is_refilling; /* the work it was queued for last is a refill; still set when settled */
+	enum share_state kept_state; /* what it tells while it is refilled */
 	uint64_t keep_bytes;
 	struct job jobs[NR_STAGES];
 	bool has_worked[]; /* NR_STAGES rows of worker.nr_threads */
@@ -136,6 +144,7 @@ struct worker {
 	bool is_paused;
 	bool is_cancelled;
 	struct job *current; /* what the worker works on; for a shrink the deferred job */
+	enum binding_priority priority; /* at which the part at hand is worked on */
 
 	unsigned nr_alive;
 	struct job *round; /* whose chunks are to be taken now, or NULL */
@@ -185,8 +194,8 @@ static inline void member_count(_Atomic uint64_t *counter)
 /* Name the calling thread init-nodeN, or init-nodeN.K for the crew. */
 void member_set_name(const struct member *member);
 
-/* Early jobs run at normal priority, deferred ones in the background. The calling thread's. */
-void member_set_priority(struct member *member, enum stage stage);
+/* Of the calling thread, which is @member's. */
+void member_set_priority(struct member *member, enum binding_priority priority);
 
 /* CPU time of the calling thread, for job_account(). */
 uint64_t thread_cpu_nsec(void);

@@ -26,12 +26,11 @@ static void wait_until(struct worker *worker, uint64_t due_usec)
 }
 
 /*
- * Between two steps or chunks of @job: holds while paused, and says how to go on. Takes the lock
- * only when somebody asked for attention or the clock did.
+ * Between two steps or chunks of @job: holds while paused, says how to go on and at which priority.
+ * Takes the lock only when somebody asked for attention or the clock did.
  */
 static enum verdict look_up(struct worker *worker, struct job *job)
 {
-	enum rank limit = schedule_overtake_limit(job);
 	enum verdict verdict = GO_ON;
 	struct pick other;
 
@@ -44,8 +43,8 @@ static enum verdict look_up(struct worker *worker, struct job *job)
 			verdict = GIVE_UP;
 			break;
 		}
-		if (schedule_pick(worker, limit, clock_monotonic_usec(), &other,
-		                  &worker->overtake_usec)) {
+		if (schedule_pick(worker, schedule_overtake_limit(job), clock_monotonic_usec(),
+		                  &other, &worker->overtake_usec)) {
 			verdict = MAKE_WAY;
 			break;
 		}
@@ -53,6 +52,7 @@ static enum verdict look_up(struct worker *worker, struct job *job)
 			break;
 		(void) pthread_cond_wait(&worker->wake, &worker->lock);
 	}
+	worker->priority = schedule_priority(job);
 	atomic_store_explicit(&worker->has_attention, false, memory_order_relaxed);
 	worker_unlock(worker);
 	return verdict;
@@ -120,23 +120,20 @@ static void turn_of_job(struct worker *worker, struct job *job)
 {
 	bool is_done = false;
 
-	member_set_priority(&worker->members[0], job->part->stage);
 	while (!is_done) {
-		switch (look_up(worker, job)) {
-		case MAKE_WAY:
+		enum verdict verdict = look_up(worker, job);
+
+		if (verdict == MAKE_WAY)
 			return;
-		case GIVE_UP:
+		member_set_priority(&worker->members[0], worker->priority);
+		if (verdict == GIVE_UP)
 			is_done = step_finish(worker, job, true);
-			break;
-		case GO_ON:
-			if (job->phase == JOB_PREPARING)
-				step_prepare(worker, job);
-			else if (job->phase == JOB_CHUNKS)
-				step_chunks(worker, job);
-			else
-				is_done = step_finish(worker, job, false);
-			break;
-		}
+		else if (job->phase == JOB_PREPARING)
+			step_prepare(worker, job);
+		else if (job->phase == JOB_CHUNKS)
+			step_chunks(worker, job);
+		else
+			is_done = step_finish(worker, job, false);
 	}
 	worker->bell(worker->arg);
 }
@@ -168,7 +165,7 @@ static bool wait_for_pick(struct worker *worker, struct pick *ret)
 	worker_lock(worker);
 	worker->current = NULL;
 	while ((has_work = schedule_has_work(worker))) {
-		enum rank limit = worker->is_paused ? RANK_SHRINK : RANK_END;
+		enum rank limit = worker->is_paused ? RANK_CANCELLED + 1 : RANK_END;
 		uint64_t now_usec = clock_monotonic_usec();
 
 		if (schedule_pick(worker, limit, now_usec, ret, &due_usec)) {

@@ -7,11 +7,13 @@
  * the operations of the kinds and the bell, nothing else; they know neither the loop nor the bus.
  *
  * The worker runs early parts first, in the order in which the shares were added, then deferred
- * parts in the same order, each after its own share's early part has settled. An early part that is
- * added while a deferred one runs goes in front of it after the chunks at hand. Serial work
- * (prepare, finish) is done by the worker alone; chunks are taken by the worker and its crew from
- * one atomic cursor. Deferred parts run at SCHED_BATCH nice 19. A part that came back short waits
- * out its back-off while other parts run.
+ * parts in the same order, each after its own share's early part has settled. Parts of runs that
+ * somebody waits for (run_want()) go before all of these, and those of runs that build anew what
+ * was lent (run_refill()) behind. What goes before is put in front of the part at hand after the
+ * chunks at hand. Serial work (prepare, finish) is done by the worker alone; chunks are taken by
+ * the worker and its crew from one atomic cursor. Deferred parts and refills run at SCHED_BATCH
+ * nice 19 unless somebody waits for them. A part that came back short waits out its back-off while
+ * other parts run.
  *
  * Threads exist only while there is work: all of them before the first chunk is taken, none after
  * the last part has settled. What they share with the main thread is listed in shared.h.
@@ -109,15 +111,17 @@ int run_shrink(struct run *run, uint64_t keep_bytes, uint64_t declared_bytes,
 /*
  * Have a settled run build anew what was given back to its share (regions of ended leases): both
  * parts are queued, in the background, whatever their stage. Until it has settled again, run_read()
- * goes on telling the state that it had, with is_refilling. Needs worker_start(). Return: 0; -EBUSY
- * it is not settled.
+ * goes on telling the state that it had, with is_refilling; then the state follows from its bytes,
+ * as ever. Needs worker_start(). Return: 0; -EBUSY it is not settled (a refill, too, has to end
+ * before the next one, a retry or a shrink).
  */
 int run_refill(struct run *run);
 
 /*
  * Somebody waits for what this run brings (grow): while @is_wanted, its parts go before those of
- * runs that nobody waits for, after the chunks at hand, and run at normal priority. Harmless for a
- * settled run, for which it is kept.
+ * runs that nobody waits for, after the chunks at hand, and run at normal priority. A back-off that
+ * it waits out is not cut short: what was missing a moment ago is not there sooner for being asked
+ * for again. Harmless for a settled run, for which it is kept. Does nothing while paused.
  */
 void run_want(struct run *run, bool is_wanted);
 
@@ -129,7 +133,7 @@ void run_drop(struct run *run);
 
 enum stage_state { STAGE_WAITING, STAGE_RUNNING, STAGE_SETTLED };
 
-/* Of the last time that the stage was queued: run_retry() begins anew. */
+/* Of the last time that the stage was queued: run_retry() and run_refill() begin anew. */
 struct stage_status {
 	enum stage_state state;
 	uint64_t started_usec;  /* monotonic; 0 not yet, or settled without any work */
@@ -145,7 +149,7 @@ struct run_status {
 	struct share_status share; /* as the kind reports it */
 	struct stage_status stages[NR_STAGES];
 	bool is_in_backoff; /* waits before it tries again */
-	bool is_refilling;  /* since run_refill(), until it has settled */
+	bool is_refilling;  /* since run_refill(), until it has settled: state is that of before */
 };
 
 /* Look at a run, or at a worker. At any time. */

@@ -83,6 +83,29 @@ unsigned tasks_nr(void)
 	return tasks_count("");
 }
 
+bool tasks_are_asleep(void)
+{
+	scoped(dir_closep) DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+
+	while ((entry = readdir(dir))) {
+		scoped(file_closep) FILE *file = NULL;
+		char path[300], line[512] = "", *state;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		(void) snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
+		file = fopen(path, "re");
+		if (!file || !fgets(line, sizeof(line), file))
+			return false;
+		state = strrchr(line, ')');
+		ck_assert_ptr_nonnull(state);
+		if (strstr(line, "(init-node") && state[2] != 'S')
+			return false;
+	}
+	return true;
+}
+
 static struct fake *fake_of(const struct share *share)
 {
 	return (struct fake *) share;
@@ -306,12 +329,46 @@ void bench_await_end(struct bench *bench)
 	bench_await(bench, (worker_read(bench->worker, &status), !status.is_running));
 }
 
+struct run *bench_add_settled(struct bench *bench, struct fake *fake, unsigned id,
+                              uint64_t early_bytes, uint64_t deferred_bytes)
+{
+	struct run *run;
+
+	fake_init(fake, bench, id, early_bytes, deferred_bytes);
+	run = bench_add(bench, fake);
+	ck_assert_int_eq(worker_start(bench->worker), 0);
+	bench_await_end(bench);
+	ck_assert_int_eq(run_state(run), SHARE_READY);
+	return run;
+}
+
+void bench_refill(struct run *run, struct fake *fake, uint64_t early_bytes, uint64_t deferred_bytes)
+{
+	ck_assert_int_eq(run_refill(run), 0);
+	pthread_mutex_lock(&fake->book->lock);
+	ck_assert_uint_ge(fake->parts[STAGE_EARLY].done_bytes, early_bytes);
+	fake->parts[STAGE_EARLY].done_bytes -= early_bytes;
+	ck_assert_uint_ge(fake->parts[STAGE_DEFERRED].done_bytes, deferred_bytes);
+	fake->parts[STAGE_DEFERRED].done_bytes -= deferred_bytes;
+	pthread_mutex_unlock(&fake->book->lock);
+}
+
 enum share_state run_state(const struct run *run)
 {
 	struct run_status status;
 
 	run_read(run, &status);
 	return status.state;
+}
+
+unsigned book_end(struct book *book)
+{
+	unsigned nr_events;
+
+	pthread_mutex_lock(&book->lock);
+	nr_events = book->nr_events;
+	pthread_mutex_unlock(&book->lock);
+	return nr_events;
 }
 
 static bool is_that(const struct event *event, unsigned id, enum event_op op, int stage)

@@ -118,8 +118,18 @@ void bench_await_idle(struct bench *bench, const struct run *run);
 /* … until its threads have ended, too. */
 void bench_await_end(struct bench *bench);
 
+/* Bring a share with so many bytes into service, to the end of the threads. */
+struct run *bench_add_settled(struct bench *bench, struct fake *fake, unsigned id,
+                              uint64_t early_bytes, uint64_t deferred_bytes);
+
+/* Have it build so many bytes anew, which are no more. Needs worker_start(). */
+void bench_refill(struct run *run, struct fake *fake, uint64_t early_bytes,
+                  uint64_t deferred_bytes);
+
 enum share_state run_state(const struct run *run);
 
+/* How much has happened so far. */
+unsigned book_end(struct book *book);
 /* How often @op was asked of fake @id; -1 is any stage. */
 unsigned book_nr(struct book *book, unsigned id, enum event_op op, int stage);
 /* Where it happened first, or @book->nr_events. */
@@ -128,3 +138,5 @@ unsigned book_first(struct book *book, unsigned id, enum event_op op, int stage)
 /* Threads of this process whose name begins with init-node. */
 unsigned tasks_nr_named(void);
 unsigned tasks_nr(void);
+/* All threads of the worker wait in the kernel: none runs, none spins. */
+bool tasks_are_asleep(void);

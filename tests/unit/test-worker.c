@@ -2,8 +2,6 @@
 /* In which order a worker works, and how it is held, made to let go, and ended. */
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../../daemon/base/clock.h"
 #include "fake-kind.h"
@@ -133,30 +131,6 @@ START_TEST(test_an_early_part_goes_in_front_between_two_steps_as_well)
 }
 END_TEST
 
-/* All threads of the worker wait in the kernel: none runs, none spins. */
-static bool are_all_asleep(void)
-{
-	scoped(dir_closep) DIR *dir = opendir("/proc/self/task");
-	struct dirent *entry;
-
-	while ((entry = readdir(dir))) {
-		scoped(file_closep) FILE *file = NULL;
-		char path[300], line[512] = "", *state;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		(void) snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
-		file = fopen(path, "re");
-		if (!file || !fgets(line, sizeof(line), file))
-			return false;
-		state = strrchr(line, ')');
-		ck_assert_ptr_nonnull(state);
-		if (strstr(line, "(init-node") && state[2] != 'S')
-			return false;
-	}
-	return true;
-}
-
 START_TEST(test_pause_holds_after_the_chunks_at_hand_and_resume_goes_on)
 {
 	struct worker_status status;
@@ -174,7 +148,7 @@ START_TEST(test_pause_holds_after_the_chunks_at_hand_and_resume_goes_on)
 	gate_open(&gate, 20);
 
 	bench_await(&bench, (worker_read(bench.worker, &status), status.moves == 4));
-	await_yielding(are_all_asleep());
+	await_yielding(tasks_are_asleep());
 	ck_assert(status.is_paused);
 	ck_assert_ptr_eq(status.current, run);
 	for (unsigned i = 0; i < 1000; i++) {
@@ -182,7 +156,7 @@ START_TEST(test_pause_holds_after_the_chunks_at_hand_and_resume_goes_on)
 		worker_read(bench.worker, &status);
 		ck_assert_uint_eq(status.moves, 4);
 	}
-	ck_assert(are_all_asleep());
+	ck_assert(tasks_are_asleep());
 	ck_assert_int_eq(run_state(run), SHARE_EARLY);
 
 	worker_resume(bench.worker);
@@ -205,7 +179,7 @@ START_TEST(test_a_worker_that_is_paused_before_its_start_calls_no_kind)
 	worker_pause(bench.worker);
 	ck_assert_int_eq(worker_start(bench.worker), 0);
 	await_yielding((worker_read(bench.worker, &status), status.nr_threads == 2));
-	await_yielding(are_all_asleep());
+	await_yielding(tasks_are_asleep());
 	ck_assert_uint_eq(status.moves, 0);
 	ck_assert_int_eq(run_state(run), SHARE_WAITING);
 	worker_resume(bench.worker);
