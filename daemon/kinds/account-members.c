@@ -59,9 +59,19 @@ static uint64_t renumber_stage(struct page_account *account, size_t first, unsig
 	return pages;
 }
 
+/* It is in use, so it has its pages whatever becomes of the others. */
+static uint64_t aside_pages(const struct page_account *account)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < account->nr_members; i++)
+		bytes += account->members[i]->account_aside_bytes;
+	return bytes / account->page_bytes;
+}
+
 static void renumber(struct page_account *account)
 {
-	uint64_t pages = 0;
+	uint64_t pages = aside_pages(account);
 
 	for (size_t i = 0; i < account->nr_members; i++) {
 		if (i > 0 &&
@@ -128,6 +138,21 @@ void page_account_want(struct page_account *account, struct part *part, uint64_t
 	(void) pthread_mutex_unlock(&account->lock);
 }
 
+void page_account_set_aside(struct page_account *account, struct share *share, uint64_t bytes)
+{
+	(void) pthread_mutex_lock(&account->lock);
+	share->account_aside_bytes = bytes;
+	renumber(account);
+	(void) pthread_mutex_unlock(&account->lock);
+}
+
+void page_account_inherit(struct page_account *account, uint64_t nr_pages)
+{
+	(void) pthread_mutex_lock(&account->lock);
+	account->inherited_pages += nr_pages;
+	(void) pthread_mutex_unlock(&account->lock);
+}
+
 void page_account_span(struct page_account *account, const struct share *share, enum stage stage,
                        uint64_t *ret_start_pages, uint64_t *ret_end_pages)
 {
@@ -139,7 +164,7 @@ void page_account_span(struct page_account *account, const struct share *share, 
 
 uint64_t page_account_sum_pages(const struct page_account *account)
 {
-	uint64_t pages = 0;
+	uint64_t pages = aside_pages(account);
 
 	for (size_t i = 0; i < account->nr_members; i++)
 		for (unsigned stage = 0; stage < NR_STAGES; stage++)

@@ -70,7 +70,7 @@ static int look(struct page_account *account, uint64_t target_pages,
 	result->nr_pages = pages;
 	if (!account->is_known) {
 		account->is_known = true;
-		account->base_pages = pages;
+		account->base_pages = bytes_left(pages, account->inherited_pages);
 		account->last_pages = pages;
 		return 0;
 	}
@@ -299,7 +299,7 @@ static int shrink(struct page_account *account, uint64_t target_pages, uint64_t 
 		return r;
 	if (!account->is_known) {
 		account->is_known = true;
-		account->base_pages = pages;
+		account->base_pages = bytes_left(pages, account->inherited_pages);
 	}
 	floor_pages = bytes_max(target_pages, in_use_pages(&count));
 	if (!account->may_shrink)

@@ -6,7 +6,7 @@
  * numbers the pages of its members through: batch by batch, in a batch every early part first,
  * then every deferred one, each in the order of joining. So what joins later (Reload) begins behind
  * what is there, and no page counts twice. When a member shrinks or leaves, those behind it move
- * down.
+ * down. Before all parts comes what members hold beyond them.
  */
 #pragma once
 
@@ -28,8 +28,9 @@ struct page_account {
 	unsigned batch;  /* of those that join now */
 	bool may_shrink; /* one of them has Shrink=yes */
 	bool is_known;
-	uint64_t base_pages; /* there before our first write: not ours to give back */
-	uint64_t last_pages; /* what our last look found */
+	uint64_t base_pages;      /* there before our first write: not ours to give back */
+	uint64_t inherited_pages; /* there before that, and ours all the same */
+	uint64_t last_pages;      /* what our last look found */
 	bool is_compacted;
 	bool adds_surplus; /* this kernel was seen to overshoot by the surplus of other nodes */
 	unsigned nr_reasserts;
@@ -49,6 +50,15 @@ void page_account_next_batch(struct page_account *account);
 
 /* Set what a part of a member wants, and number anew. On the worker thread. */
 void page_account_want(struct page_account *account, struct part *part, uint64_t want_bytes);
+
+/* Set what a member holds beyond its parts (lent, and not wanted any more), and number anew. */
+void page_account_set_aside(struct page_account *account, struct share *share, uint64_t bytes);
+
+/*
+ * Of the pages that are in the pool, @nr_pages were added by an earlier process for what is taken
+ * over from it: they are ours to give back. Before the first look at the pool.
+ */
+void page_account_inherit(struct page_account *account, uint64_t nr_pages);
 
 /* Where the pages of one part begin and end. Outputs are always written. */
 void page_account_span(struct page_account *account, const struct share *share, enum stage stage,

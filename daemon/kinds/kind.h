@@ -117,6 +117,8 @@ struct share {
 	unsigned account_batch;
 	uint64_t account_start_pages[NR_STAGES];
 	uint64_t account_end_pages[NR_STAGES];
+	/* What is in use beyond the parts, until it comes back; counted before all parts. */
+	uint64_t account_aside_bytes;
 };
 
 struct kind_ops {

@@ -39,6 +39,17 @@ bool region_is_short(int error)
 	return error == -ENOMEM || error == -ENOSPC || error == -EFAULT || error == -ENODATA;
 }
 
+void region_note_race(struct region_share *regions, const struct page_account_result *result)
+{
+	if (!result->was_raced)
+		return;
+	region_share_lock(regions);
+	regions->nr_raced++;
+	regions->raced_from_pages = result->raced_from_pages;
+	regions->raced_to_pages = result->raced_to_pages;
+	region_share_unlock(regions);
+}
+
 /* The memory that is charged to a cgroup can run short while the node has plenty. */
 static bool is_cgroup_short(const struct share *share, uint64_t missing_bytes)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One region from made to ready, how its bytes are counted, and the stock of those that are ready.
+ * One region from nothing to whole, and how its bytes are counted.
  */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "../base/size.h"
 #include "region-share.h"
 
-void region_init(struct region *region, uint64_t bytes)
+void region_init(struct region *region, uint64_t bytes, enum stage stage)
 {
 	(void) pthread_mutex_init(&region->lock, NULL);
 	region->state = REGION_NEW;
 	region->memory.fd = -1;
 	region->bytes = bytes;
+	region->stage = stage;
 }
 
 uint64_t region_restart(struct region *region, uint64_t chunk_bytes)
@@ -33,7 +33,7 @@ struct region *region_take_chunk(struct region_share *regions, struct region_sta
 {
 	struct region *best = NULL;
 
-	(void) pthread_mutex_lock(&regions->lock);
+	region_share_lock(regions);
 	for (size_t i = stage->first_open; i < stage->nr_queued; i++) {
 		struct region *region = stage->queue[i];
 
@@ -50,33 +50,59 @@ struct region *region_take_chunk(struct region_share *regions, struct region_sta
 	*ret_offset_bytes = best->next_bytes;
 	best->next_bytes += bytes_min(chunk_bytes, best->bytes - best->next_bytes);
 	best->nr_writers++;
-	(void) pthread_mutex_unlock(&regions->lock);
+	region_share_unlock(regions);
 	return best;
 }
 
 void region_leave(struct region_share *regions, struct region *region)
 {
-	(void) pthread_mutex_lock(&regions->lock);
+	region_share_lock(regions);
 	region->nr_writers--;
-	(void) pthread_mutex_unlock(&regions->lock);
+	region_share_unlock(regions);
 }
 
-int region_make(struct share *share, struct region *region)
+struct memory region_memory(const struct share *share, uint64_t bytes)
+{
+	return (struct memory){
+		.fd = -1,
+		.page = share->page,
+		.page_bytes = share->page_bytes,
+		.bytes = bytes,
+		.node_id = share->node_id,
+		.is_locked = share->is_locked,
+	};
+}
+
+/* Room for the news of its end is made before there is anything that could end. */
+static int make(struct region_share *regions, struct region *region)
+{
+	const struct share *share = &regions->share;
+	struct region_note *note;
+	int r;
+
+	r = region_note_new(share, region->bytes, &note);
+	if (r < 0)
+		return r;
+	region->memory = region_memory(share, region->bytes);
+	r = share->context->memory->make(&region->memory);
+	if (r < 0) {
+		region_note_free(note);
+		return r;
+	}
+	region_note_made(regions, note, region->memory.fd);
+	region->note = note;
+	region->id = note ? note->id : 0;
+	return 0;
+}
+
+int region_make(struct region_share *regions, struct region *region)
 {
 	int r = 0;
 
 	(void) pthread_mutex_lock(&region->lock);
 	switch (region->state) {
 	case REGION_NEW:
-		region->memory = (struct memory){
-			.fd = -1,
-			.page = share->page,
-			.page_bytes = share->page_bytes,
-			.bytes = region->bytes,
-			.node_id = share->node_id,
-			.is_locked = share->is_locked,
-		};
-		r = share->context->memory->make(&region->memory);
+		r = make(regions, region);
 		region->state = r < 0 ? REGION_FAILED : REGION_FILLING;
 		region->error = r;
 		break;
@@ -100,7 +126,48 @@ void region_poison(struct region *region)
 	(void) pthread_mutex_unlock(&region->lock);
 }
 
-void region_count(struct region_stage *stage, struct region *region, uint64_t bytes)
+void region_add_whole(struct region_share *regions, const struct region *region)
+{
+	regions->stages[region->stage].whole_bytes += region->bytes;
+	regions->stages[region->stage].nr_whole++;
+}
+
+void region_remove_whole(struct region_share *regions, const struct region *region)
+{
+	regions->stages[region->stage].whole_bytes -= region->bytes;
+	regions->stages[region->stage].nr_whole--;
+}
+
+int region_complete(struct region_share *regions, struct region *region)
+{
+	const struct memory_ops *memory = regions->share.context->memory;
+	int r;
+
+	r = memory->verify(&region->memory);
+	if (r == 0)
+		r = memory->finish(&region->memory);
+	if (r < 0)
+		return r;
+	(void) pthread_mutex_lock(&region->lock);
+	region->state = REGION_WHOLE;
+	(void) pthread_mutex_unlock(&region->lock);
+	region_share_lock(regions);
+	region_add_whole(regions, region);
+	region_stock_add(regions, region);
+	region_note_ready(regions, region->note);
+	region_share_unlock(regions);
+	return 0;
+}
+
+void region_unmake(struct region_share *regions, struct region *region)
+{
+	regions->share.context->memory->destroy(&region->memory);
+	region_note_gone(regions, take(region->note));
+	region->id = 0;
+	region->state = REGION_NEW;
+}
+
+void region_count(struct region_share *regions, struct region *region, uint64_t bytes)
 {
 	uint64_t filled_bytes =
 		atomic_fetch_add_explicit(&region->filled_bytes, bytes, memory_order_relaxed) +
@@ -111,104 +178,27 @@ void region_count(struct region_stage *stage, struct region *region, uint64_t by
 		if (atomic_compare_exchange_weak_explicit(&region->counted_bytes, &counted_bytes,
 		                                          filled_bytes, memory_order_relaxed,
 		                                          memory_order_relaxed)) {
-			(void) atomic_fetch_add_explicit(&stage->done_bytes,
+			(void) atomic_fetch_add_explicit(&regions->stages[region->stage].done_bytes,
 			                                 filled_bytes - counted_bytes,
 			                                 memory_order_relaxed);
 			return;
 		}
 }
 
-void region_uncount(struct region_stage *stage, struct region *region)
+void region_uncount(struct region_share *regions, struct region *region)
 {
 	uint64_t bytes = atomic_exchange_explicit(&region->counted_bytes, 0, memory_order_relaxed);
 
-	(void) atomic_fetch_sub_explicit(&stage->done_bytes, bytes, memory_order_relaxed);
-}
-
-uint64_t region_missing_bytes(const struct region_stage *stage, uint64_t want_bytes)
-{
-	uint64_t ready_bytes = 0;
-
-	for (size_t i = 0; i < stage->nr_regions; i++)
-		if (stage->regions[i].state == REGION_READY)
-			ready_bytes += stage->regions[i].bytes;
-	return bytes_left(want_bytes, ready_bytes);
-}
-
-int region_stock_reserve(struct region_share *regions, size_t nr_more)
-{
-	struct region **stock;
-
-	(void) pthread_mutex_lock(&regions->lock);
-	stock = reallocarray(regions->stock, regions->stock_max + nr_more, sizeof(*stock));
-	if (stock) {
-		regions->stock = stock;
-		regions->stock_max += nr_more;
-	}
-	(void) pthread_mutex_unlock(&regions->lock);
-	return stock ? 0 : -ENOMEM;
-}
-
-void region_stock_add(struct region_share *regions, struct region *region)
-{
-	(void) pthread_mutex_lock(&regions->lock);
-	assert(regions->nr_stock < regions->stock_max);
-	regions->stock[regions->nr_stock++] = region;
-	(void) pthread_mutex_unlock(&regions->lock);
-}
-
-void region_stock_remove(struct region_share *regions, const struct region *region)
-{
-	(void) pthread_mutex_lock(&regions->lock);
-	for (size_t i = 0; i < regions->nr_stock; i++) {
-		if (regions->stock[i] != region)
-			continue;
-		regions->nr_stock--;
-		memmove(&regions->stock[i], &regions->stock[i + 1],
-		        (regions->nr_stock - i) * sizeof(regions->stock[0]));
-		break;
-	}
-	(void) pthread_mutex_unlock(&regions->lock);
+	(void) atomic_fetch_sub_explicit(&regions->stages[region->stage].done_bytes, bytes,
+	                                 memory_order_relaxed);
 }
 
 void region_drop_held(struct region_share *regions)
 {
-	while (regions->nr_held > 0)
-		regions->share.context->memory->destroy(&regions->held[--regions->nr_held]);
-}
+	while (regions->nr_held > 0) {
+		struct region_held *held = &regions->held[--regions->nr_held];
 
-void region_note_race(struct region_share *regions, const struct page_account_result *result)
-{
-	if (!result->was_raced)
-		return;
-	(void) pthread_mutex_lock(&regions->lock);
-	regions->nr_raced++;
-	regions->raced_from_pages = result->raced_from_pages;
-	regions->raced_to_pages = result->raced_to_pages;
-	(void) pthread_mutex_unlock(&regions->lock);
-}
-
-size_t region_nr_ready(const struct share *share)
-{
-	struct region_share *regions = (struct region_share *) share;
-	size_t nr;
-
-	(void) pthread_mutex_lock(&regions->lock);
-	nr = regions->nr_stock;
-	(void) pthread_mutex_unlock(&regions->lock);
-	return nr;
-}
-
-int region_fd(const struct share *share, size_t i, uint64_t *ret_bytes)
-{
-	struct region_share *regions = (struct region_share *) share;
-	int fd = -ENOENT;
-
-	(void) pthread_mutex_lock(&regions->lock);
-	if (i < regions->nr_stock) {
-		fd = regions->stock[i]->memory.fd;
-		*ret_bytes = regions->stock[i]->bytes;
+		regions->share.context->memory->destroy(&held->memory);
+		region_note_gone(regions, take(held->note));
 	}
-	(void) pthread_mutex_unlock(&regions->lock);
-	return fd;
 }

@@ -3,11 +3,7 @@
  * Kind region: a round makes and fills the regions that are missing. Whoever takes the first chunk
  * of a region makes it, whoever ends its last one verifies and finishes it, so regions become
  * ready while the round goes on, and only those being filled are mapped.
- *
- * What several threads touch: region.state and region.memory under region.lock;
- * region.filled_bytes, region.counted_bytes, region.nr_chunks_left and stage.done_bytes are
- * atomics; the stock, the reasons, the counts and who writes where under region_share.lock. The
- * rest belongs to the worker between rounds.
+ * What several threads touch is listed in region-share.h.
  */
 #include <assert.h>
 #include <errno.h>
@@ -26,6 +22,10 @@ static int region_share_new(struct share **ret)
 	if (!share)
 		return -ENOMEM;
 	(void) pthread_mutex_init(&share->lock, NULL);
+	TAILQ_INIT(&share->stock);
+	TAILQ_INIT(&share->spent);
+	TAILQ_INIT(&share->aside);
+	TAILQ_INIT(&share->news);
 	*ret = &share->share;
 	return 0;
 }
@@ -35,34 +35,6 @@ static uint64_t chunk_bytes(const struct share *share)
 	uint64_t bytes = bytes_min(share->context->chunk_bytes, share->region_bytes);
 
 	return bytes_max(bytes_round_down(bytes, share->page_bytes), share->page_bytes);
-}
-
-/* At its first use: cut the part into regions. */
-static int stage_open(struct region_share *regions, struct part *part)
-{
-	struct region_stage *stage = &regions->stages[part->stage];
-	struct share *share = part->share;
-	uint64_t rest_bytes = part->want_bytes;
-	size_t nr;
-
-	if (stage->regions)
-		return 0;
-	if (share->region_bytes == 0)
-		share->region_bytes = rest_bytes;
-	nr = rest_bytes / share->region_bytes + (rest_bytes % share->region_bytes != 0);
-	stage->regions = calloc(nr, sizeof(*stage->regions));
-	stage->queue = calloc(nr, sizeof(*stage->queue));
-	if (!stage->regions || !stage->queue || region_stock_reserve(regions, nr) < 0) {
-		free(take(stage->regions));
-		free(take(stage->queue));
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < nr; i++) {
-		region_init(&stage->regions[i], bytes_min(rest_bytes, share->region_bytes));
-		rest_bytes -= stage->regions[i].bytes;
-	}
-	stage->nr_regions = nr;
-	return 0;
 }
 
 /*
@@ -100,76 +72,75 @@ static int part_limit(struct region_share *regions, struct part *part, uint64_t 
 	return 0;
 }
 
+/* A Retry, or a round that builds anew what came back, is as good as the first one. */
+static void begin_anew(struct region_share *regions, struct region_stage *stage)
+{
+	if (!stage->was_settled)
+		return;
+	stage->was_settled = false;
+	regions->is_compacted = false;
+	if (regions->share.account)
+		page_account_begin_anew(regions->share.account);
+}
+
+/* Queue what is in @state, as far as that does not exceed @limit_bytes with what is held. */
+static void queue_regions(struct part *part, enum region_state state, uint64_t limit_bytes,
+                          uint64_t *held_bytes)
+{
+	struct region_share *regions = (struct region_share *) part->share;
+	struct region_stage *stage = &regions->stages[part->stage];
+
+	for (size_t i = 0; i < stage->nr_regions; i++) {
+		struct region *region = stage->regions[i];
+
+		if (region->state != state || *held_bytes + region->bytes > limit_bytes)
+			continue;
+		*held_bytes += region->bytes;
+		stage->queue[stage->nr_queued++] = region;
+		part->nr_chunks += region_restart(region, part->chunk_bytes);
+	}
+}
+
 static int region_prepare(struct part *part)
 {
 	struct region_share *regions = (struct region_share *) part->share;
 	struct region_stage *stage = &regions->stages[part->stage];
-	uint64_t held_bytes = 0, limit_bytes;
+	uint64_t held_bytes, limit_bytes;
 	int r;
 
 	part->nr_chunks = 0;
-	if (part->want_bytes == 0)
-		return 0;
-	if (stage->was_settled) {
-		regions->is_compacted = false;
-		if (part->share->account)
-			page_account_begin_anew(part->share->account);
-	}
-	stage->was_settled = false;
-	stage->limit_reason = REASON_NONE;
-	stage->limit_error = 0;
-	r = stage_open(regions, part);
+	stage->nr_queued = stage->first_open = 0;
+	r = region_share_open(regions);
 	if (r < 0) {
 		stage->round_error = r;
 		return r;
 	}
-	for (size_t i = 0; i < stage->nr_regions; i++)
-		if (stage->regions[i].state == REGION_READY)
-			held_bytes += stage->regions[i].bytes;
+	if (region_drop_spent(regions))
+		return 1;
+	if (part->want_bytes == 0)
+		return 0;
+	begin_anew(regions, stage);
+	stage->limit_reason = REASON_NONE;
+	stage->limit_error = 0;
+	held_bytes = stage->whole_bytes;
 	r = part_limit(regions, part, held_bytes, &limit_bytes);
 	if (r != 0)
 		return r;
-
-	stage->nr_queued = stage->first_open = 0;
-	for (size_t i = 0; i < stage->nr_regions; i++) {
-		struct region *region = &stage->regions[i];
-
-		if (region->state == REGION_READY || held_bytes + region->bytes > limit_bytes)
-			continue;
-		held_bytes += region->bytes;
-		stage->queue[stage->nr_queued++] = region;
-		part->nr_chunks += region_restart(region, chunk_bytes(part->share));
-	}
 	part->chunk_bytes = chunk_bytes(part->share);
+	/* What an earlier process has half filled holds its memory already. */
+	queue_regions(part, REGION_FILLING, limit_bytes, &held_bytes);
+	queue_regions(part, REGION_NEW, limit_bytes, &held_bytes);
 	return part->nr_chunks > 0 || held_bytes >= part->want_bytes ? 0 : -EAGAIN;
 }
 
 /* Kept for finish(): the first error of the round is the one that is told. */
 static int round_fail(struct region_share *regions, struct region_stage *stage, int error)
 {
-	(void) pthread_mutex_lock(&regions->lock);
+	region_share_lock(regions);
 	if (stage->round_error == 0)
 		stage->round_error = error;
-	(void) pthread_mutex_unlock(&regions->lock);
+	region_share_unlock(regions);
 	return error;
-}
-
-/* All of it is populated: into the stock, or not. */
-static int region_complete(struct region_share *regions, struct region *region)
-{
-	const struct memory_ops *memory = regions->share.context->memory;
-	int r;
-
-	r = memory->verify(&region->memory);
-	if (r == 0)
-		r = memory->finish(&region->memory);
-	if (r == 0) {
-		(void) pthread_mutex_lock(&region->lock);
-		region->state = REGION_READY;
-		(void) pthread_mutex_unlock(&region->lock);
-		region_stock_add(regions, region);
-	}
-	return r;
 }
 
 static int fill_chunk(struct part *part, uint64_t index, struct region *region,
@@ -181,7 +152,7 @@ static int fill_chunk(struct part *part, uint64_t index, struct region *region,
 	uint64_t bytes = bytes_min(part->chunk_bytes, region->bytes - offset_bytes);
 	int r;
 
-	r = region_make(part->share, region);
+	r = region_make(regions, region);
 	if (r == -EHWPOISON)
 		return 0; /* its other chunks are not worth filling, the rest of the round is */
 	if (r < 0)
@@ -192,7 +163,7 @@ static int fill_chunk(struct part *part, uint64_t index, struct region *region,
 	}
 	r = memory->populate(&region->memory, offset_bytes, bytes);
 	if (r == 0) {
-		region_count(stage, region, bytes);
+		region_count(regions, region, bytes);
 		if (atomic_fetch_sub_explicit(&region->nr_chunks_left, 1, memory_order_acq_rel) ==
 		    1)
 			r = region_complete(regions, region);
@@ -220,68 +191,120 @@ static int region_run_chunk(struct part *part, uint64_t index)
 	return r;
 }
 
-/* What the round left unfinished goes; what has poison is held until it is replaced. */
-static unsigned round_clean(struct region_share *regions, struct region_stage *stage)
+/* What has poison is held until it is replaced; what cannot be held is given back. */
+static void hold(struct region_share *regions, struct region *region)
 {
-	const struct memory_ops *memory = regions->share.context->memory;
+	if (regions->nr_held == REGIONS_HELD_MAX) {
+		region_unmake(regions, region);
+		return;
+	}
+	regions->held[regions->nr_held++] = (struct region_held){
+		.memory = region->memory,
+		.note = take(region->note),
+	};
+	region->memory.fd = -1;
+	region->id = 0;
+	region->state = REGION_NEW;
+}
+
+/* What the round left unfinished goes, unless the next process is to go on with it (@is_kept). */
+static unsigned round_clean(struct region_share *regions, struct region_stage *stage, bool is_kept)
+{
 	unsigned nr_poisoned = 0;
 
 	for (size_t i = 0; i < stage->nr_queued; i++) {
 		struct region *region = stage->queue[i];
 
-		if (region->state == REGION_READY)
-			continue;
-		if (region->state == REGION_POISONED)
+		switch (region->state) {
+		case REGION_POISONED:
 			nr_poisoned++;
-		if (region->state == REGION_POISONED && regions->nr_held < REGIONS_HELD_MAX)
-			regions->held[regions->nr_held++] = region->memory;
-		else if (region->state != REGION_NEW)
-			memory->destroy(&region->memory);
-		region->memory.fd = -1;
-		region->state = REGION_NEW;
+			hold(regions, region);
+			break;
+		case REGION_FILLING:
+			if (!is_kept)
+				region_unmake(regions, region);
+			break;
+		case REGION_FAILED:
+			region->state = REGION_NEW;
+			break;
+		default:
+			break;
+		}
 	}
 	stage->nr_queued = 0;
 	return nr_poisoned;
 }
 
 /* The last word about a stage: what it really has, and why the rest is missing. */
-static int settle(struct region_share *regions, struct region_stage *stage,
+static int settle(struct region_share *regions, struct region_stage *stage, bool is_kept,
                   enum share_reason reason, int error)
 {
 	region_drop_held(regions);
-	for (size_t i = 0; i < stage->nr_regions; i++)
-		if (stage->regions[i].state != REGION_READY)
-			region_uncount(stage, &stage->regions[i]);
-	(void) pthread_mutex_lock(&regions->lock);
+	for (size_t i = 0; i < stage->nr_regions; i++) {
+		struct region *region = stage->regions[i];
+
+		if (region->state == REGION_WHOLE)
+			continue;
+		region_uncount(regions, region);
+		/* Half filled, and there was no room to fill the rest. */
+		if (region->state == REGION_FILLING && !is_kept)
+			region_unmake(regions, region);
+	}
+	region_share_lock(regions);
 	stage->reason = reason;
 	stage->error = reason == REASON_FAILED || reason == REASON_UNSUPPORTED ? error : 0;
-	(void) pthread_mutex_unlock(&regions->lock);
+	region_share_unlock(regions);
 	stage->nr_attempts = 0;
+	stage->nr_poisoned = 0;
 	stage->was_settled = true;
 	return 0;
+}
+
+/* What came back meanwhile is a matter of another round: else leases could keep one from ending. */
+static uint64_t missing_bytes(struct region_share *regions, const struct part *part)
+{
+	uint64_t bytes;
+
+	region_share_lock(regions);
+	bytes = bytes_left(part->want_bytes, regions->stages[part->stage].whole_bytes);
+	region_share_unlock(regions);
+	return bytes;
+}
+
+/* Return: whether what a cancelled round has is for the next process. */
+static bool keeps_memory(struct region_share *regions)
+{
+	bool is_kept;
+
+	region_share_lock(regions);
+	is_kept = regions->keeps_memory;
+	region_share_unlock(regions);
+	return is_kept;
 }
 
 static int region_finish(struct part *part, bool is_cancelled)
 {
 	struct region_share *regions = (struct region_share *) part->share;
 	struct region_stage *stage = &regions->stages[part->stage];
-	unsigned nr_poisoned = round_clean(regions, stage);
-	uint64_t missing_bytes = region_missing_bytes(stage, part->want_bytes);
+	bool is_kept = is_cancelled && keeps_memory(regions);
+	unsigned nr_poisoned = round_clean(regions, stage, is_kept);
+	uint64_t left_bytes = missing_bytes(regions, part);
 	int error = stage->round_error;
 	enum share_reason reason;
 	bool may_retry;
 
 	stage->round_error = 0;
-	(void) pthread_mutex_lock(&regions->lock);
+	stage->nr_poisoned += nr_poisoned;
+	region_share_lock(regions);
 	regions->nr_poisoned += nr_poisoned;
-	(void) pthread_mutex_unlock(&regions->lock);
+	region_share_unlock(regions);
 
-	if (missing_bytes == 0)
-		return settle(regions, stage, REASON_NONE, 0);
+	if (left_bytes == 0)
+		return settle(regions, stage, is_kept, REASON_NONE, 0);
 	if (is_cancelled)
-		return settle(regions, stage, REASON_INTERRUPTED, 0);
-	if (regions->nr_poisoned > POISONED_MAX)
-		return settle(regions, stage, REASON_POISONED, 0);
+		return settle(regions, stage, is_kept, REASON_INTERRUPTED, 0);
+	if (stage->nr_poisoned > POISONED_MAX)
+		return settle(regions, stage, is_kept, REASON_POISONED, 0);
 	if (nr_poisoned > 0 && error == 0)
 		return 1;
 	/* The regions held for their poison may be just what is missing. */
@@ -289,13 +312,13 @@ static int region_finish(struct part *part, bool is_cancelled)
 		region_drop_held(regions);
 		return 1;
 	}
-	reason = region_reason(part, error, missing_bytes, &may_retry);
+	reason = region_reason(part, error, left_bytes, &may_retry);
 	if (!may_retry || stage->nr_attempts >= part->share->context->nr_retries)
-		return settle(regions, stage, reason, error ? error : stage->limit_error);
+		return settle(regions, stage, is_kept, reason, error ? error : stage->limit_error);
 	stage->nr_attempts++;
-	(void) pthread_mutex_lock(&regions->lock);
+	region_share_lock(regions);
 	regions->nr_attempts++;
-	(void) pthread_mutex_unlock(&regions->lock);
+	region_share_unlock(regions);
 	return -EAGAIN;
 }
 
@@ -304,7 +327,7 @@ static void region_share_read(const struct share *share, struct share_status *re
 	struct region_share *regions = (struct region_share *) share;
 	struct share_status status = { 0 };
 
-	(void) pthread_mutex_lock(&regions->lock);
+	region_share_lock(regions);
 	for (unsigned i = 0; i < NR_STAGES; i++) {
 		struct region_stage *stage = &regions->stages[i];
 		uint64_t done_bytes =
@@ -323,77 +346,8 @@ static void region_share_read(const struct share *share, struct share_status *re
 	status.nr_raced = regions->nr_raced;
 	status.raced_from_pages = regions->raced_from_pages;
 	status.raced_to_pages = regions->raced_to_pages;
-	(void) pthread_mutex_unlock(&regions->lock);
+	region_share_unlock(regions);
 	*ret = status;
-}
-
-/* Destroy the regions of a stage from @nr_kept on. */
-static void stage_cut(struct region_share *regions, struct region_stage *stage, size_t nr_kept)
-{
-	const struct memory_ops *memory = regions->share.context->memory;
-
-	for (size_t i = stage->nr_regions; i > nr_kept; i--) {
-		struct region *region = &stage->regions[i - 1];
-
-		if (region->state == REGION_READY) {
-			region_stock_remove(regions, region);
-			memory->destroy(&region->memory);
-		}
-		region_uncount(stage, region);
-		(void) pthread_mutex_destroy(&region->lock);
-		stage->nr_regions--;
-	}
-}
-
-static int region_share_shrink(struct share *share, uint64_t keep_bytes)
-{
-	struct region_share *regions = (struct region_share *) share;
-	uint64_t left_bytes = keep_bytes, gone_bytes = 0;
-
-	for (unsigned i = 0; i < NR_STAGES; i++) {
-		struct part *part = &share->parts[i];
-		uint64_t kept_bytes = part->want_bytes;
-
-		/* A region is given back as a whole or not at all. */
-		if (kept_bytes > left_bytes && share->region_bytes > 0)
-			kept_bytes = bytes_min(bytes_round_up(left_bytes, share->region_bytes),
-			                       kept_bytes);
-		if (kept_bytes < part->want_bytes && regions->stages[i].regions)
-			stage_cut(regions, &regions->stages[i], kept_bytes / share->region_bytes);
-		gone_bytes += part->want_bytes - kept_bytes;
-		if (share->account)
-			page_account_want(share->account, part, kept_bytes);
-		else
-			part->want_bytes = kept_bytes;
-		left_bytes = bytes_left(left_bytes, kept_bytes);
-	}
-	if (!share->account)
-		return 0;
-	return page_account_give_back(share->account, gone_bytes / share->page_bytes);
-}
-
-static void region_share_free(struct share *share)
-{
-	struct region_share *regions = (struct region_share *) share;
-	uint64_t wanted_bytes = 0;
-
-	if (!share)
-		return;
-	region_drop_held(regions);
-	for (unsigned i = 0; i < NR_STAGES; i++) {
-		stage_cut(regions, &regions->stages[i], 0);
-		free(regions->stages[i].regions);
-		free(regions->stages[i].queue);
-		wanted_bytes += share->parts[i].want_bytes;
-	}
-	if (share->account) {
-		page_account_leave(share->account, share);
-		(void) page_account_give_back(share->account, wanted_bytes / share->page_bytes);
-		share->account = page_account_unref(share->account);
-	}
-	free(regions->stock);
-	(void) pthread_mutex_destroy(&regions->lock);
-	free(regions);
 }
 
 const struct kind_ops region_ops = {

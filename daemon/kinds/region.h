@@ -13,8 +13,11 @@
  *                                                 another one is filled in its place
  *     any but lent  -> gone                        shrink, poison, a round that was given up
  *
- * A lent region belongs to the share and outlives every shrink; a share that has one must not be
- * freed, except at the end of the process. done_bytes of share_read() has it until it is gone.
+ * A lent region belongs to the share and outlives every shrink. One that has no place in a share
+ * that became smaller is not replaced when it comes back: the next round or shrink destroys it,
+ * which may again be one to what the share has been shrunk to. A share that has a lent region must
+ * not be freed, except at the end of the process: then its pages stay with its lessee. done_bytes
+ * of share_read() has lent and spent ones until they are gone.
  *
  * Ids are unique for the host, also over restarts: each region that is made takes the next one from
  * kind_context.last_region_id, or none (0) where that is NULL.
@@ -29,10 +32,10 @@ bool share_has_regions(const struct share *share);
 struct region_counts {
 	size_t nr_ready;
 	size_t nr_lent;
-	size_t nr_spent;    /* returned, not yet built anew: a round is wanted (run_refill()) */
-	size_t nr_unfilled; /* neither of these: to be made, being filled, or failed */
+	size_t nr_spent;    /* returned, not yet destroyed: a round is wanted (run_refill()) */
+	size_t nr_unfilled; /* wanted, and neither of these: to be made, being filled, or failed */
 	uint64_t ready_bytes, lent_bytes, spent_bytes;
-	uint64_t largest_bytes; /* of the regions that the share is cut into */
+	uint64_t largest_bytes; /* of the regions that the share is cut into; 0: of none */
 };
 
 void region_count_states(struct share *share, struct region_counts *ret);
@@ -50,18 +53,21 @@ int region_unlend(struct share *share, uint64_t id);
  * caller's; -ENOENT it is not lent; -errno. */
 int region_open_lent(struct share *share, uint64_t id);
 
-/* memory_ops.is_in_use of a lent region. Return: 1; 0; -EOPNOTSUPP; -ENOENT it is not lent. */
+/* memory_ops.is_in_use of a lent region. Return: 1; 0; -EOPNOTSUPP; -ENOENT it is not lent; -errno.
+ */
 int region_is_lent_in_use(struct share *share, uint64_t id);
 
-/* The lease is over and nobody has it: it is never handed out again. Return: 0; -ENOENT it is not
- * lent. */
+/*
+ * The lease is over and nobody has it: it is never handed out again. A round that is under way does
+ * not build it anew, the next one does (region_counts.nr_spent). Return: 0; -ENOENT it is not lent.
+ */
 int region_return(struct share *share, uint64_t id);
 
 /*
  * News for the record of what exists: each region is told as MADE once its memory exists (with a
- * duplicate of its descriptor), as READY, and as GONE when its memory was destroyed; in this order,
- * adopted ones as GONE only. None is lost or told twice. What came and went since the last look
- * may be left out altogether.
+ * duplicate of its descriptor), as READY, and as GONE when its memory was destroyed; in this order.
+ * Of adopted ones is told only what is new. None is lost or told twice. What came and went since
+ * the last look may be left out altogether; what goes with the share is not told.
  */
 enum region_change { REGION_WAS_MADE, REGION_BECAME_READY, REGION_IS_GONE };
 
@@ -69,7 +75,7 @@ struct region_news {
 	enum region_change change;
 	uint64_t id;
 	uint64_t bytes;
-	int fd; /* MADE: the caller's; else -1 */
+	int fd; /* MADE: the caller's, or -1: there was none left for a duplicate; else -1 */
 };
 
 /* Return: whether there was any. */
@@ -78,8 +84,9 @@ bool region_next_news(struct share *share, struct region_news *ret);
 /*
  * Before the share is given to a worker: put in a region that an earlier process left. It takes a
  * free place that fits its size; a lent one that fits none (the pool was made smaller) is kept as
- * well, counts in done_bytes and is not replaced. On success the descriptor is the share's.
- * Return: 0; -ENOSPC no place for it; -ENOMEM; as memory_ops.adopt.
+ * well, counts in done_bytes and is not replaced. A ready one that is to be locked is filling until
+ * the next round has locked it; nothing of it is written again. On success the descriptor is the
+ * share's. @id is above 0. Return: 0; -ENOSPC no place for it; -ENOMEM; as memory_ops.adopt.
  */
 enum region_adopted { REGION_ADOPT_FILLING, REGION_ADOPT_READY, REGION_ADOPT_LENT };
 
@@ -92,7 +99,3 @@ int region_adopt(struct share *share, uint64_t id, uint64_t bytes, int fd,
  * added for it stay in the kernel's pool, too.
  */
 void region_keep_memory(struct share *share);
-
-/* Regions that are resident, verified, finished; ready region @i of them, with *ret_bytes. */
-size_t region_nr_ready(const struct share *share);
-int region_fd(const struct share *share, size_t i, uint64_t *ret_bytes);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "../../daemon/base/size.h"
 #include "memory-model.h"
 
 #define PIECES_MAX 4096
@@ -22,12 +23,14 @@ static struct {
 	unsigned nr_passes;
 	uint64_t limit_bytes;
 	int limit_error;
-	struct script make, verify, populate;
+	struct script make, verify, populate, adopt, open;
 	unsigned populate_index;
 	uint64_t populate_offset_bytes;
 	struct memory_model_counts counts;
 	unsigned nr_writers[PIECES_MAX];
 	uint64_t piece_bytes[PIECES_MAX];
+	int in_use[PIECES_MAX];
+	uint64_t adopted_bytes; /* what a piece has that is adopted half filled */
 } model = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
 
 static void lock(void)
@@ -55,6 +58,25 @@ static unsigned piece_index(const struct memory *memory)
 	return (unsigned) (memory->mapping_bytes - 1) % PIECES_MAX;
 }
 
+/* With the lock. */
+static void piece_begin(struct memory *memory, uint64_t resident_bytes)
+{
+	memory->mapping_bytes = ++model.counts.nr_made;
+	model.counts.nr_alive++;
+	model.counts.resident_bytes += resident_bytes;
+	model.piece_bytes[piece_index(memory)] = resident_bytes;
+	model.in_use[piece_index(memory)] = 0;
+}
+
+/* With the lock. */
+static void piece_map(struct memory *memory)
+{
+	memory->mapping = memory;
+	model.counts.nr_mapped++;
+	if (model.counts.nr_mapped > model.counts.max_mapped)
+		model.counts.max_mapped = model.counts.nr_mapped;
+}
+
 static int model_make(struct memory *memory)
 {
 	int r, fd;
@@ -67,13 +89,8 @@ static int model_make(struct memory *memory)
 			r = -errno;
 		} else {
 			memory->fd = fd;
-			memory->mapping_bytes = ++model.counts.nr_made;
-			memory->mapping = memory;
-			model.counts.nr_alive++;
-			model.counts.nr_mapped++;
-			if (model.counts.nr_mapped > model.counts.max_mapped)
-				model.counts.max_mapped = model.counts.nr_mapped;
-			model.piece_bytes[piece_index(memory)] = 0;
+			piece_begin(memory, 0);
+			piece_map(memory);
 		}
 	}
 	unlock();
@@ -83,6 +100,7 @@ static int model_make(struct memory *memory)
 static int model_populate(struct memory *memory, uint64_t offset_bytes, uint64_t bytes)
 {
 	unsigned piece = piece_index(memory);
+	uint64_t missing_bytes;
 	int r = 0;
 
 	lock();
@@ -101,13 +119,16 @@ static int model_populate(struct memory *memory, uint64_t offset_bytes, uint64_t
 	    offset_bytes <= model.populate_offset_bytes &&
 	    model.populate_offset_bytes < offset_bytes + bytes)
 		r = script_take(&model.populate);
-	if (r == 0 && (model.counts.resident_bytes > model.limit_bytes ||
-	               bytes > model.limit_bytes - model.counts.resident_bytes))
+	/* What a piece had when it was adopted is not taken once more. */
+	missing_bytes = bytes_min(bytes, memory->bytes - model.piece_bytes[piece]);
+	if (r == 0 && missing_bytes > 0 &&
+	    (model.counts.resident_bytes > model.limit_bytes ||
+	     missing_bytes > model.limit_bytes - model.counts.resident_bytes))
 		r = -model.limit_error;
 	if (r == 0) {
 		model.counts.nr_populated++;
-		model.counts.resident_bytes += bytes;
-		model.piece_bytes[piece] += bytes;
+		model.counts.resident_bytes += missing_bytes;
+		model.piece_bytes[piece] += missing_bytes;
 	}
 	model.nr_writers[piece]--;
 	unlock();
@@ -131,13 +152,15 @@ static int model_finish(struct memory *memory)
 {
 	lock();
 	model.counts.nr_finished++;
-	model.counts.nr_mapped--;
-	memory->mapping = NULL;
+	if (!memory_keeps_mapping(memory)) {
+		model.counts.nr_mapped--;
+		memory->mapping = NULL;
+	}
 	unlock();
 	return 0;
 }
 
-static void model_destroy(struct memory *memory)
+static void piece_end(struct memory *memory, bool is_emptied)
 {
 	if (memory->fd < 0)
 		return;
@@ -145,11 +168,83 @@ static void model_destroy(struct memory *memory)
 	model.counts.nr_alive--;
 	if (memory->mapping)
 		model.counts.nr_mapped--;
-	model.counts.resident_bytes -= model.piece_bytes[piece_index(memory)];
-	model.piece_bytes[piece_index(memory)] = 0;
+	if (is_emptied) {
+		model.counts.nr_destroyed++;
+		model.counts.resident_bytes -= model.piece_bytes[piece_index(memory)];
+		model.piece_bytes[piece_index(memory)] = 0;
+	} else {
+		model.counts.nr_released++;
+	}
 	unlock();
 	memory->mapping = NULL;
 	memory->fd = fd_close(memory->fd);
+}
+
+static void model_destroy(struct memory *memory)
+{
+	piece_end(memory, true);
+}
+
+static void model_release(struct memory *memory)
+{
+	piece_end(memory, false);
+}
+
+static int model_adopt(struct memory *memory, enum memory_adopted adopted)
+{
+	int r;
+
+	lock();
+	r = script_take(&model.adopt);
+	if (r == 0) {
+		model.counts.nr_adopted++;
+		piece_begin(memory,
+		            adopted == MEMORY_IS_FILLING ? model.adopted_bytes : memory->bytes);
+		if (adopted == MEMORY_IS_FILLING ||
+		    (adopted == MEMORY_IS_FINISHED && memory_keeps_mapping(memory)))
+			piece_map(memory);
+	}
+	unlock();
+	return r;
+}
+
+static int model_open_again(const struct memory *memory)
+{
+	int fd, r;
+
+	(void) memory;
+	lock();
+	r = script_take(&model.open);
+	unlock();
+	if (r < 0)
+		return r;
+	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int model_is_in_use(const struct memory *memory)
+{
+	int r;
+
+	lock();
+	model.counts.nr_asked++;
+	r = model.in_use[piece_index(memory)];
+	unlock();
+	return r;
+}
+
+static int model_discard(struct memory *memory, uint64_t offset_bytes, uint64_t bytes)
+{
+	uint64_t *resident_bytes = &model.piece_bytes[piece_index(memory)];
+
+	(void) offset_bytes;
+	lock();
+	model.counts.nr_discarded++;
+	bytes = bytes_min(bytes, *resident_bytes);
+	*resident_bytes -= bytes;
+	model.counts.resident_bytes -= bytes;
+	unlock();
+	return 0;
 }
 
 const struct memory_ops memory_model = {
@@ -158,6 +253,11 @@ const struct memory_ops memory_model = {
 	.verify = model_verify,
 	.finish = model_finish,
 	.destroy = model_destroy,
+	.release = model_release,
+	.adopt = model_adopt,
+	.open_again = model_open_again,
+	.is_in_use = model_is_in_use,
+	.discard = model_discard,
 };
 
 void memory_model_reset(void)
@@ -169,6 +269,8 @@ void memory_model_reset(void)
 	model.limit_bytes = UINT64_MAX;
 	model.limit_error = ENOMEM;
 	model.make = model.verify = model.populate = (struct script){ 0 };
+	model.adopt = model.open = (struct script){ 0 };
+	model.adopted_bytes = 0;
 	model.counts = (struct memory_model_counts){ 0 };
 	unlock();
 }
@@ -201,6 +303,36 @@ void memory_model_fail_verify(int error, unsigned nr_times)
 {
 	lock();
 	model.verify = (struct script){ error, nr_times };
+	unlock();
+}
+
+void memory_model_fail_adopt(int error, unsigned nr_times)
+{
+	lock();
+	model.adopt = (struct script){ error, nr_times };
+	unlock();
+}
+
+void memory_model_fail_open(int error, unsigned nr_times)
+{
+	lock();
+	model.open = (struct script){ error, nr_times };
+	unlock();
+}
+
+void memory_model_set_adopted_bytes(uint64_t bytes)
+{
+	lock();
+	model.adopted_bytes = bytes;
+	unlock();
+}
+
+void memory_model_set_in_use(unsigned index, int answer)
+{
+	lock();
+	for (unsigned i = 0; i < PIECES_MAX; i++)
+		if (index == UINT_MAX || i == index % PIECES_MAX)
+			model.in_use[i] = answer;
 	unlock();
 }
 

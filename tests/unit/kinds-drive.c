@@ -12,11 +12,13 @@ void drive_open(struct drive *drive)
 	kernel_model_add_page_size(drive->model, GIB);
 	kernel_model_add_node(drive->model, DRIVE_NODE, "0-1", 16 * GIB);
 	kernel_model_add_node(drive->model, 3, "2-3", 16 * GIB);
+	atomic_store(&drive->last_region_id, 0);
 	drive->context = (struct kind_context){
 		.kernel = kernel_model_kernel(drive->model),
 		.memory = &memory_model,
 		.chunk_bytes = 64 * MIB,
 		.nr_retries = 4,
+		.last_region_id = &drive->last_region_id,
 	};
 	drive->node = (struct plan_node){
 		.node_id = DRIVE_NODE,
@@ -110,4 +112,20 @@ struct share_status drive_status(const struct share *share)
 uint64_t drive_pages(struct drive *drive, unsigned node_id, uint64_t page_bytes)
 {
 	return kernel_model_pages(drive->model, node_id, page_bytes).nr_pages;
+}
+
+struct region_counts drive_regions(struct share *share)
+{
+	struct region_counts counts;
+
+	region_count_states(share, &counts);
+	return counts;
+}
+
+uint64_t drive_lend(struct share *share)
+{
+	uint64_t id, bytes;
+
+	ck_assert_int_eq(region_lend(share, 0, &id, &bytes), 0);
+	return id;
 }

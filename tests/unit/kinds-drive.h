@@ -20,6 +20,7 @@
 struct drive {
 	struct kernel_model *model;
 	struct kind_context context;
+	_Atomic uint64_t last_region_id;
 	struct plan_pool pools[DRIVE_SHARES_MAX];
 	struct plan_share planned[DRIVE_SHARES_MAX];
 	struct plan_node node;
@@ -48,3 +49,7 @@ void drive_all(struct drive *drive);
 
 struct share_status drive_status(const struct share *share);
 uint64_t drive_pages(struct drive *drive, unsigned node_id, uint64_t page_bytes);
+
+struct region_counts drive_regions(struct share *share);
+/* Lend any region; there is one. Return: its id. */
+uint64_t drive_lend(struct share *share);

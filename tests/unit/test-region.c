@@ -42,27 +42,24 @@ static struct memory_model_counts counts(void)
 START_TEST(test_all_regions_become_ready_and_only_their_bytes_count)
 {
 	struct share *share = one_share(PLAN_PAGE_BASE, BASE, 1, 3);
-	uint64_t bytes;
 
 	ck_assert_int_eq(share->ops->prepare(&share->parts[STAGE_EARLY]), 0);
 	ck_assert_uint_eq(share->parts[STAGE_EARLY].nr_chunks, 4);
 	ck_assert_uint_eq(share->parts[STAGE_EARLY].chunk_bytes, 64 * MIB);
 	ck_assert_int_eq(share->ops->run_chunk(&share->parts[STAGE_EARLY], 0), 0);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 64 * MIB);
-	ck_assert_uint_eq(region_nr_ready(share), 0);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 0);
 	for (unsigned i = 1; i < 4; i++)
 		ck_assert_int_eq(share->ops->run_chunk(&share->parts[STAGE_EARLY], i), 0);
 	/* Ready as soon as its last chunk is, not when the round ends. */
-	ck_assert_uint_eq(region_nr_ready(share), 1);
-	ck_assert_int_ge(region_fd(share, 0, &bytes), 0);
-	ck_assert_uint_eq(bytes, REGION);
-	ck_assert_int_eq(region_fd(share, 1, &bytes), -ENOENT);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 1);
+	ck_assert_uint_eq(drive_regions(share).ready_bytes, REGION);
 	ck_assert_int_eq(share->ops->finish(&share->parts[STAGE_EARLY], false), 0);
 	drive_all(&drive);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 4 * REGION);
 	ck_assert_uint_eq(drive_status(share).early_done_bytes, REGION);
 	ck_assert_int_eq(drive_status(share).reason, REASON_NONE);
-	ck_assert_uint_eq(region_nr_ready(share), 4);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 4);
 	ck_assert_uint_eq(counts().nr_verified, 4);
 	ck_assert_uint_eq(counts().nr_mapped, 0);
 	ck_assert_uint_eq(counts().max_mapped, 1);
@@ -86,7 +83,7 @@ START_TEST(test_the_last_region_may_be_smaller)
 	drive_make(&drive);
 	drive_all(&drive);
 	ck_assert_uint_eq(drive_status(drive.shares[0]).done_bytes, REGION + 100 * MIB);
-	ck_assert_uint_eq(region_nr_ready(drive.shares[0]), 2);
+	ck_assert_uint_eq(drive_regions(drive.shares[0]).nr_ready, 2);
 	ck_assert_uint_eq(counts().resident_bytes, REGION + 100 * MIB);
 }
 END_TEST
@@ -105,7 +102,7 @@ START_TEST(test_running_short_keeps_whole_regions_and_says_why)
 	ck_assert_uint_eq(status.done_bytes, 2 * REGION);
 	ck_assert_int_eq(status.reason, REASON_NO_MEMORY);
 	ck_assert_uint_eq(status.nr_attempts, 4);
-	ck_assert_uint_eq(region_nr_ready(share), 2);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
 	ck_assert_uint_eq(counts().resident_bytes, 2 * REGION);
 	ck_assert_uint_eq(counts().nr_alive, 2);
 }
@@ -159,7 +156,7 @@ START_TEST(test_a_region_with_poison_is_built_anew_and_counted)
 	memory_model_fail_populate(1, 130 * MIB, EHWPOISON, 1);
 	/* The rest of the round goes on; the second one has only the replacement to fill. */
 	ck_assert_int_eq(drive_round(&share->parts[STAGE_EARLY], false), 1);
-	ck_assert_uint_eq(region_nr_ready(share), 2);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
 	ck_assert_int_eq(share->ops->prepare(&share->parts[STAGE_EARLY]), 0);
 	ck_assert_uint_eq(share->parts[STAGE_EARLY].nr_chunks, 4);
 	/* The bad one is still held, so that its page cannot come back with the new one. */
@@ -224,7 +221,7 @@ START_TEST(test_memory_that_fails_its_check_never_becomes_ready)
 	ck_assert_uint_eq(drive_part(&share->parts[STAGE_EARLY]), verdicts[_i].nr_rounds);
 	ck_assert_int_eq(drive_status(share).reason, verdicts[_i].reason);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 0);
-	ck_assert_uint_eq(region_nr_ready(share), 0);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 0);
 	ck_assert_uint_eq(counts().nr_alive, 0);
 	ck_assert_uint_eq(kernel_model_nr_compactions(drive.model, DRIVE_NODE),
 	                  verdicts[_i].error == EMEDIUMTYPE);
@@ -375,7 +372,7 @@ START_TEST(test_shrinking_gives_back_whole_regions_and_their_pages)
 	drive_all(&drive);
 	ck_assert_int_eq(share->ops->share_shrink(share, REGION + 1), 0);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
-	ck_assert_uint_eq(region_nr_ready(share), 2);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
 	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 256);
 	ck_assert_uint_eq(share->parts[STAGE_DEFERRED].want_bytes, REGION);
 	drive_all(&drive);
@@ -461,7 +458,7 @@ START_TEST(test_a_crew_fills_each_byte_once_and_readers_may_look_meanwhile)
 	while (crew_round(&share->parts[STAGE_EARLY], 4) != 0)
 		ck_assert_uint_le(drive_status(share).done_bytes, 13 * REGION);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 13 * REGION);
-	ck_assert_uint_eq(region_nr_ready(share), 13);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 13);
 	ck_assert_uint_eq(counts().resident_bytes, 13 * REGION);
 	ck_assert_uint_eq(drive_status(share).nr_poisoned, 1);
 }
@@ -512,7 +509,7 @@ START_TEST(test_other_memory_takes_the_whole_crew_at_one_region_after_another)
 	for (unsigned i = 0; i < 4; i++)
 		(void) pthread_join(threads[i], NULL);
 	ck_assert_int_eq(share->ops->finish(part, false), 0);
-	ck_assert_uint_eq(region_nr_ready(share), 4);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 4);
 }
 END_TEST
 
@@ -526,7 +523,7 @@ START_TEST(test_a_crew_that_runs_short_leaves_whole_regions)
 		ck_assert_int_eq(r, -EAGAIN);
 	ck_assert_uint_eq(drive_status(share).done_bytes % REGION, 0);
 	ck_assert_uint_eq(counts().resident_bytes, drive_status(share).done_bytes);
-	ck_assert_uint_eq(region_nr_ready(share) * REGION, drive_status(share).done_bytes);
+	ck_assert_uint_eq(drive_regions(share).nr_ready * REGION, drive_status(share).done_bytes);
 }
 END_TEST
 

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The regions that are ready, those that are lent, and those that came back. All of it is lists
+ * that the main thread may change at any time; what comes back is destroyed by the worker.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "../base/size.h"
+#include "region-share.h"
+
+/* Small ones first: nearly all are of one size, so one look at either end is enough. */
+void region_stock_add(struct region_share *regions, struct region *region)
+{
+	struct region *first = TAILQ_FIRST(&regions->stock), *before;
+
+	region->place = PLACE_STOCK;
+	regions->counts.nr_ready++;
+	regions->counts.ready_bytes += region->bytes;
+	if (first && first->bytes > region->bytes) {
+		TAILQ_INSERT_HEAD(&regions->stock, region, link);
+		return;
+	}
+	before = TAILQ_LAST(&regions->stock, region_list);
+	while (before && before->bytes > region->bytes)
+		before = TAILQ_PREV(before, region_list, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&regions->stock, before, region, link);
+	else
+		TAILQ_INSERT_HEAD(&regions->stock, region, link);
+}
+
+void region_stock_remove(struct region_share *regions, struct region *region)
+{
+	assert(region->place == PLACE_STOCK);
+	region->place = PLACE_NONE;
+	regions->counts.nr_ready--;
+	regions->counts.ready_bytes -= region->bytes;
+	TAILQ_REMOVE(&regions->stock, region, link);
+}
+
+static struct region **bucket_of(struct region_share *regions, uint64_t id)
+{
+	return &regions->lent[id & (regions->nr_buckets - 1)];
+}
+
+void region_lent_add(struct region_share *regions, struct region *region)
+{
+	struct region **bucket = bucket_of(regions, region->id);
+
+	region->place = PLACE_LENT;
+	region->next_lent = *bucket;
+	*bucket = region;
+	regions->counts.nr_lent++;
+	regions->counts.lent_bytes += region->bytes;
+}
+
+/* Return: the place in its bucket; NULL it is not lent. */
+static struct region **lent_find(struct region_share *regions, uint64_t id)
+{
+	struct region **slot;
+
+	if (!regions->is_open)
+		return NULL;
+	slot = bucket_of(regions, id);
+	while (*slot && (*slot)->id != id)
+		slot = &(*slot)->next_lent;
+	return *slot ? slot : NULL;
+}
+
+static struct region *lent_take(struct region_share *regions, uint64_t id)
+{
+	struct region **slot = lent_find(regions, id);
+	struct region *region;
+
+	if (!slot)
+		return NULL;
+	region = *slot;
+	*slot = region->next_lent;
+	region->next_lent = NULL;
+	region->place = PLACE_NONE;
+	regions->counts.nr_lent--;
+	regions->counts.lent_bytes -= region->bytes;
+	return region;
+}
+
+static void spent_add(struct region_share *regions, struct region *region)
+{
+	region->place = PLACE_SPENT;
+	regions->counts.nr_spent++;
+	regions->counts.spent_bytes += region->bytes;
+	TAILQ_INSERT_TAIL(&regions->spent, region, link);
+}
+
+struct region *region_spent_take(struct region_share *regions)
+{
+	struct region *region = TAILQ_FIRST(&regions->spent);
+
+	if (!region)
+		return NULL;
+	region->place = PLACE_NONE;
+	regions->counts.nr_spent--;
+	regions->counts.spent_bytes -= region->bytes;
+	TAILQ_REMOVE(&regions->spent, region, link);
+	return region;
+}
+
+void region_aside_add(struct region_share *regions, struct region *region)
+{
+	region->is_aside = true;
+	regions->aside_bytes += region->bytes;
+	TAILQ_INSERT_TAIL(&regions->aside, region, aside);
+}
+
+void region_aside_remove(struct region_share *regions, struct region *region)
+{
+	region->is_aside = false;
+	regions->aside_bytes -= region->bytes;
+	TAILQ_REMOVE(&regions->aside, region, aside);
+}
+
+void region_count_states(struct share *share, struct region_counts *ret)
+{
+	struct region_share *regions = (struct region_share *) share;
+	size_t nr_regions = 0, nr_whole = 0;
+
+	/* Without memory for it there is nothing to count, and the next round says why. */
+	(void) region_share_open(regions);
+	region_share_lock(regions);
+	for (unsigned i = 0; i < NR_STAGES; i++) {
+		nr_regions += regions->stages[i].nr_regions;
+		nr_whole += regions->stages[i].nr_whole;
+	}
+	*ret = regions->counts;
+	ret->nr_unfilled = nr_regions - nr_whole;
+	ret->largest_bytes = regions->largest_bytes;
+	region_share_unlock(regions);
+}
+
+int region_lend(struct share *share, uint64_t bytes, uint64_t *ret_id, uint64_t *ret_bytes)
+{
+	struct region_share *regions = (struct region_share *) share;
+	struct region *region;
+	int r = -ENOENT;
+
+	region_share_lock(regions);
+	/* At most a few are smaller than the others, unless all are too small. */
+	region = TAILQ_LAST(&regions->stock, region_list);
+	if (region && region->bytes < bytes)
+		region = NULL;
+	else
+		region = TAILQ_FIRST(&regions->stock);
+	while (region && region->bytes < bytes)
+		region = TAILQ_NEXT(region, link);
+	if (region && region->id > 0) {
+		region_stock_remove(regions, region);
+		region_lent_add(regions, region);
+		*ret_id = region->id;
+		*ret_bytes = region->bytes;
+		r = 0;
+	}
+	region_share_unlock(regions);
+	return r;
+}
+
+int region_unlend(struct share *share, uint64_t id)
+{
+	struct region_share *regions = (struct region_share *) share;
+	struct region *region;
+
+	region_share_lock(regions);
+	region = lent_take(regions, id);
+	/* Nobody has seen it, but the share has become too small for it. */
+	if (region && region->is_aside)
+		spent_add(regions, region);
+	else if (region)
+		region_stock_add(regions, region);
+	region_share_unlock(regions);
+	return region ? 0 : -ENOENT;
+}
+
+int region_return(struct share *share, uint64_t id)
+{
+	struct region_share *regions = (struct region_share *) share;
+	struct region *region;
+
+	region_share_lock(regions);
+	region = lent_take(regions, id);
+	if (region)
+		spent_add(regions, region);
+	region_share_unlock(regions);
+	return region ? 0 : -ENOENT;
+}
+
+/* Return: a lent region's memory, which stays as it is for as long as this thread lends it. */
+static const struct memory *lent_memory(struct share *share, uint64_t id)
+{
+	struct region_share *regions = (struct region_share *) share;
+	const struct memory *memory;
+	struct region **slot;
+
+	region_share_lock(regions);
+	slot = lent_find(regions, id);
+	memory = slot ? &(*slot)->memory : NULL;
+	region_share_unlock(regions);
+	return memory;
+}
+
+int region_open_lent(struct share *share, uint64_t id)
+{
+	const struct memory *memory = lent_memory(share, id);
+
+	return memory ? share->context->memory->open_again(memory) : -ENOENT;
+}
+
+int region_is_lent_in_use(struct share *share, uint64_t id)
+{
+	const struct memory *memory = lent_memory(share, id);
+
+	return memory ? share->context->memory->is_in_use(memory) : -ENOENT;
+}
