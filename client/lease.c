@@ -31,9 +31,9 @@ struct lease {
 	const struct client *client;
 	const char *pool;
 	uint64_t bytes;
-	char *object;           /* "16 GiB of pool guests on node 1" */
-	uint64_t deadline_usec; /* 0: it does not wait; UINT64_MAX: for ever */
-	bool has_said;
+	char *object;            /* "16 GiB of pool guests on node 1" */
+	uint64_t deadline_usec;  /* 0: it does not wait; UINT64_MAX: for ever */
+	bool has_said, was_away; /* what it waits for */
 };
 
 static uint64_t now_usec(void)
@@ -81,32 +81,44 @@ static int ask(const struct lease *lease, sd_bus *bus, const char *path, bool is
 	return r < 0 ? r : sd_bus_call(bus, message, limit_usec, ret_error, ret_reply);
 }
 
+static bool is_away(const sd_bus_error *error)
+{
+	return report_is_absence(error) || sd_bus_error_has_name(error, NODEINIT_ERROR_CANCELLED) ||
+	       sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY);
+}
+
+/* Say once what is waited for, and again when it is something else. */
 static void say_waiting(struct lease *lease, const sd_bus_error *error)
 {
+	bool is_to_come_back = is_away(error);
 	scoped(freep) char *said = text_escape(error->message ? error->message : "not ready");
 
-	if (!lease->has_said && !lease->client->is_quiet)
-		fprintf(stderr, "meminitctl: %s: waiting: %s\n", lease->object, said ? said : "?");
+	if (lease->client->is_quiet || (lease->has_said && lease->was_away == is_to_come_back))
+		return;
+	fprintf(stderr, "meminitctl: %s: waiting: %s\n", lease->object,
+	        is_to_come_back ? "nodeinitd is away"
+	        : said          ? said
+	                        : "?");
 	lease->has_said = true;
+	lease->was_away = is_to_come_back;
 }
 
 /*
- * Ask again until the time is over; *error is the first answer, and then the last. A question that
- * the end of the time cuts off is not reported as a daemon that is silent.
+ * Ask again until the time is over. *error is the first answer, and then the last: a question that
+ * the end of the time cuts off is not reported as a daemon that is silent. One that is restarted
+ * comes back with its regions.
  */
 static int ask_on(struct lease *lease, sd_bus *bus, const char *path, sd_bus_error *error,
                   sd_bus_message **ret_reply)
 {
-	int r = -EBUSY;
-
 	for (;;) {
 		scoped(sd_bus_error_free) sd_bus_error next = SD_BUS_ERROR_NULL;
 		uint64_t begun_usec = now_usec(), left_usec, spent_usec;
+		int r;
 
 		if (begun_usec >= lease->deadline_usec)
-			return r;
+			return -EBUSY;
 		left_usec = lease->deadline_usec - begun_usec;
-		say_waiting(lease, error);
 		r = ask(lease, bus, path, true,
 		        left_usec < CONNECT_CALL_USEC ? left_usec : CONNECT_CALL_USEC, &next,
 		        ret_reply);
@@ -115,15 +127,19 @@ static int ask_on(struct lease *lease, sd_bus *bus, const char *path, sd_bus_err
 		sd_bus_error_free(error);
 		if (r < 0)
 			(void) sd_bus_error_move(error, &next);
-		if (r >= 0 || !sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY))
+		if (!sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY) && !is_away(error))
 			return r;
+		say_waiting(lease, error);
 		spent_usec = now_usec() - begun_usec;
 		if (spent_usec < AGAIN_USEC)
 			(void) poll(NULL, 0, (int) ((AGAIN_USEC - spent_usec) / 1000));
 	}
 }
 
-/* The first question does not wait, so it has the time of an answer however short the time is. */
+/*
+ * The first question does not wait, so it has the time of an answer however short the time is. That
+ * all regions are leased is a shortfall to it, and worth a wait: the daemon knows whether.
+ */
 static int ask_until(struct lease *lease, sd_bus *bus, sd_bus_error *error,
                      sd_bus_message **ret_reply)
 {
@@ -131,29 +147,33 @@ static int ask_until(struct lease *lease, sd_bus *bus, sd_bus_error *error,
 	int r;
 
 	r = call_get_pool(bus, lease->pool, error, &path);
-	if (r >= 0)
-		r = ask(lease, bus, path, false, CONNECT_CALL_USEC, error, ret_reply);
-	if (r < 0 && lease->deadline_usec && sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY))
-		r = ask_on(lease, bus, path, error, ret_reply);
-	return r;
+	if (r < 0)
+		return r;
+	r = ask(lease, bus, path, false, CONNECT_CALL_USEC, error, ret_reply);
+	if (r >= 0 || !lease->deadline_usec)
+		return r;
+	if (sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY))
+		say_waiting(lease, error);
+	else if (!sd_bus_error_has_name(error, NODEINIT_ERROR_SHORTFALL))
+		return r;
+	return ask_on(lease, bus, path, error, ret_reply);
 }
 
 static int fail(const struct lease *lease, int error, const sd_bus_error *bus_error)
 {
+	int status;
+
 	if (sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NO_SUCH_POOL))
 		return report_no_such("pool", lease->pool);
-	if (sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NOT_READY)) {
-		(void) report_call(lease->object, error, bus_error);
-		if (lease->deadline_usec)
-			fprintf(stderr, "meminitctl: %s: not ready within the time limit\n",
-			        lease->object);
-		else
-			fprintf(stderr, "meminitctl: %s: --timeout=5min would wait for it\n",
-			        lease->object);
-		return CLIENT_NOT_READY;
+	status = report_call_of(lease->object, "the pool's Users= and Groups= say who may", error,
+	                        bus_error);
+	if (error == -EBUSY || sd_bus_error_has_name(bus_error, NODEINIT_ERROR_NOT_READY)) {
+		fprintf(stderr, "meminitctl: %s: %s\n", lease->object,
+		        lease->deadline_usec ? "not ready within the time limit"
+		                             : "--timeout=5min would wait for it");
+		status = CLIENT_NOT_READY;
 	}
-	return report_call_of(lease->object, "the pool's Users= and Groups= say who may", error,
-	                      bus_error);
+	return is_away(bus_error) ? CLIENT_NO_DAEMON : status;
 }
 
 /* Out of the way of the numbers that the command will find them at. */

@@ -473,6 +473,27 @@ test_a_wait_for_a_lease_is_cut_off_by_its_timeout() {
 	two_nodes; tell lend-later 1; tell lend-never
 	run lease guests 1G --timeout=300ms -- true; is 3; err "3 regions are being filled"; err "not ready within the time limit"
 }
+test_a_lease_waits_when_all_regions_are_leased_and_the_daemon_says_that_one_may_come() {
+	two_nodes; tell lend-later 1 Shortfall
+	run lease guests 1G -- true; is 1; err "pool guests: 3 regions are being filled"
+	tell lend-later 1 Shortfall; run lease guests 1G --timeout=5min -- true; is 0; quiet; is_asked "$GIB -1 0 1"
+	tell lend-later 1 Shortfall; tell lend-never
+	run lease guests 1G --timeout=100ms -- true; is 3; err "not ready within the time limit"
+	tell lend-later 5 Shortfall; run lease guests 1G --timeout=5min -- true; is 1; no err "time limit"
+}
+test_a_wait_for_a_lease_survives_a_restart_of_the_daemon() {
+	two_nodes; tell refuse Lease org.nodeinit1.Error.NotReady filling
+	run_behind lease guests 1G --timeout=5min -- echo started; tell await Lease 2
+	tell refuse Lease org.nodeinit1.Error.Cancelled nodeinitd leaves the bus; echo calls Lease >&8; heard ok
+	tell await Lease $((${answer% ok} + 2)); tell release; tell obey Lease; tell acquire
+	ended; is 0; out started; err "waiting: filling"; err "waiting: nodeinitd is away"
+	tell refuse Lease org.nodeinit1.Error.Cancelled nodeinitd leaves the bus
+	run lease guests 1G -- true; is 5; err "nodeinitd leaves the bus"
+}
+test_a_wait_for_a_lease_ends_with_5_when_the_daemon_stays_away() {
+	two_nodes; tell lend-later 1000; run_behind lease guests 1G --timeout=1s -- true; tell await Lease 2
+	tell release; ended; is 5; err "waiting: nodeinitd is away"; err "systemctl start nodeinitd"
+}
 test_a_lease_that_is_ready_is_had_however_short_the_timeout() { lease guests 1G --timeout=1us -- true; is 0; quiet; }
 test_an_error_ends_the_wait_for_a_lease() {
 	two_nodes; tell lend-later 2; run_behind lease guests 1G --timeout=5min -- true; tell await Lease 2

@@ -17,7 +17,7 @@
  *     calls MEMBER                  how often it was called
  *     await MEMBER N                wait until it was called N times
  *     lend NODE                     lease from that node, whatever is asked for
- *     lend-later N                  answer the next N calls of Lease with NotReady
+ *     lend-later N [ERROR]          answer the next N calls of Lease with NotReady, or that error
  *     lend-never                    never answer those that wait
  *     lease ID POOL NODE BYTES STATE UID PID UNIT REALTIME MONOTONIC    show it ("-": no unit)
  *     asked                         what the last call of Lease asked for: BYTES NODE STRICT WAIT
@@ -184,7 +184,7 @@ static bool obey_lease_line(const char *verb, const char *words)
 	if (strcmp(verb, "lend") == 0)
 		fake_lend_from((unsigned) strtoul(words, NULL, 10));
 	else if (strcmp(verb, "lend-later") == 0)
-		fake_lend_later((unsigned) strtoul(words, NULL, 10));
+		fake_lend_later(words);
 	else if (strcmp(verb, "lend-never") == 0)
 		fake_lend_never();
 	else if (strcmp(verb, "lease") == 0)

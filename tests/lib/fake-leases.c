@@ -30,7 +30,8 @@ static struct {
 } asked;
 
 static int forced_node_id = -1;
-static unsigned nr_not_ready;
+static unsigned nr_later;
+static char later_error[32];
 static bool is_silent;
 static unsigned last_id;
 static int lifetime_fd = -1; /* readable end: hangs up with the last copy of the other one */
@@ -40,9 +41,11 @@ void fake_lend_from(unsigned node_id)
 	forced_node_id = (int) node_id;
 }
 
-void fake_lend_later(unsigned nr_answers)
+void fake_lend_later(const char *words)
 {
-	nr_not_ready = nr_answers;
+	strcpy(later_error, "NotReady");
+	if (sscanf(words, "%u %31s", &nr_later, later_error) < 1)
+		exit(1);
 }
 
 void fake_lend_never(void)
@@ -145,10 +148,13 @@ int fake_lease(sd_bus_message *call, void *pool, sd_bus_error *error)
 
 	(void) pool;
 	fake_check(read_asked(call), "Lease");
-	if (nr_not_ready) {
-		nr_not_ready--;
-		return sd_bus_error_setf(error, NODEINIT_ERROR_NOT_READY,
-		                         "pool guests: 3 regions are being filled; ask again");
+	if (nr_later) {
+		char name[64];
+
+		nr_later--;
+		(void) snprintf(name, sizeof(name), NODEINIT_ERROR("%s"), later_error);
+		return sd_bus_error_set(error, name,
+		                        "pool guests: 3 regions are being filled; ask again");
 	}
 	if (is_silent && asked.is_waiting)
 		return 1;

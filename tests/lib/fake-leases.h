@@ -16,8 +16,8 @@ int fake_release_lease(sd_bus_message *call, void *arg, sd_bus_error *error);
 /* The next leases are of @node_id, whatever is asked for. */
 void fake_lend_from(unsigned node_id);
 
-/* The next @nr_answers calls of Lease get NotReady. */
-void fake_lend_later(unsigned nr_answers);
+/* "N [ERROR]": the next N calls of Lease get this error, NotReady by default. */
+void fake_lend_later(const char *words);
 
 /* Calls of Lease that wait are never answered. */
 void fake_lend_never(void);
