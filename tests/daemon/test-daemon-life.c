@@ -278,9 +278,7 @@ START_TEST(test_the_watchdog_is_fed_from_the_loop)
 
 	daemon_launch(&d, environment);
 	daemon_wait_notified(&d, "READY=1");
-	free(d.notified);
-	d.notified = NULL;
-	d.notified_bytes = 0;
+	daemon_forget_notified(&d);
 	daemon_wait_notified(&d, "WATCHDOG=1");
 }
 END_TEST

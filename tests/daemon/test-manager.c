@@ -290,15 +290,13 @@ START_TEST(test_more_time_is_asked_for_only_while_counters_move)
 	ck_assert(!daemon_was_notified(&d, "EXTEND_TIMEOUT_USEC=30000000"));
 	notify_extend(&notify, now_usec, 1);
 	daemon_wait_notified(&d, "EXTEND_TIMEOUT_USEC=30000000");
-	d.notified[0] = '\0';
-	d.notified_bytes = 0;
+	daemon_forget_notified(&d);
 	notify_extend(&notify, now_usec + period_usec - 1, 2); /* too soon */
 	notify_extend(&notify, now_usec + 2 * period_usec, 1); /* nothing moved since */
 	ck_assert(!daemon_was_notified(&d, "EXTEND_TIMEOUT_USEC=*"));
 	notify_extend(&notify, now_usec + 2 * period_usec, 2);
 	daemon_wait_notified(&d, "EXTEND_TIMEOUT_USEC=30000000");
-	d.notified[0] = '\0';
-	d.notified_bytes = 0;
+	daemon_forget_notified(&d);
 	notify_ready(&notify);
 	notify_extend(&notify, now_usec + 9 * period_usec, 9); /* nobody waits any more */
 	ck_assert(!daemon_was_notified(&d, "EXTEND_TIMEOUT_USEC=*"));

@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,16 +29,14 @@ static void write_file(const char *path, const char *text)
 	ck_assert_int_ge(fputs(text, file), 0);
 }
 
-static void open_notify_socket(struct daemon_fixture *fixture)
+/* The unit has a LimitNOFILE= by which daemon and service manager can hold many regions. */
+static void raise_nofile(void)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct rlimit limit;
 
-	(void) snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify",
-	                fixture->directory);
-	fixture->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ck_assert_int_ge(fixture->notify_fd, 0);
-	ck_assert_int_eq(bind(fixture->notify_fd, (struct sockaddr *) &address, sizeof(address)),
-	                 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 void daemon_fixture_start(struct daemon_fixture *fixture)
@@ -52,7 +49,9 @@ void daemon_fixture_start(struct daemon_fixture *fixture)
 	(void) snprintf(path, sizeof(path), "%s/pools.d", fixture->directory);
 	ck_assert_int_eq(mkdir(path, 0755), 0);
 	(void) snprintf(fixture->log_path, sizeof(fixture->log_path), "%s/log", fixture->directory);
-	open_notify_socket(fixture);
+	raise_nofile();
+	(void) snprintf(path, sizeof(path), "%s/notify", fixture->directory);
+	notify_socket_open(&fixture->notify, path);
 	bus_fixture_start(&fixture->bus);
 }
 
@@ -70,11 +69,10 @@ void daemon_fixture_stop(struct daemon_fixture *fixture)
 		fixture->pid = 0;
 	}
 	fixture->client = sd_bus_flush_close_unref(fixture->client);
-	fixture->notify_fd = fd_close(fixture->notify_fd);
+	notify_socket_close(&fixture->notify);
 	bus_fixture_stop(&fixture->bus);
 	if (fixture->directory[0])
 		(void) nftw(fixture->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-	free(fixture->notified);
 	memset(fixture, 0, sizeof(*fixture));
 }
 
@@ -114,6 +112,8 @@ static _Noreturn void exec_daemon(struct daemon_fixture *fixture, const char *co
 		_exit(126);
 	(void) snprintf(notify, sizeof(notify), "%s/notify", fixture->directory);
 	(void) setenv("NOTIFY_SOCKET", notify, 1);
+	if (fixture->notify.store.nr > 0 && fd_store_hand_over(&fixture->notify.store) < 0)
+		_exit(125);
 	for (; environment && *environment; environment++)
 		(void) putenv((char *) *environment);
 	(void) execl(binary, binary, "--config", fixture->directory, "--bus",
@@ -125,29 +125,13 @@ void daemon_launch(struct daemon_fixture *fixture, const char *const *environmen
 {
 	ck_assert_msg(getenv("NODEINITD") != NULL, "NODEINITD names no binary");
 	ck_assert_int_eq(fixture->pid, 0);
+	/* the store as a whole, with all that was sent by the process before */
+	notify_socket_lock(&fixture->notify);
 	fixture->pid = fork();
-	ck_assert_int_ge(fixture->pid, 0);
 	if (fixture->pid == 0)
 		exec_daemon(fixture, environment);
-}
-
-/* Take in one message if there is one. Return: whether there was. */
-static bool read_notify(struct daemon_fixture *fixture)
-{
-	char message[4096];
-	ssize_t nr = recv(fixture->notify_fd, message, sizeof(message), 0);
-	char *grown;
-
-	if (nr < 0)
-		return false;
-	grown = realloc(fixture->notified, fixture->notified_bytes + (size_t) nr + 2);
-	ck_assert_ptr_nonnull(grown);
-	memcpy(grown + fixture->notified_bytes, message, (size_t) nr);
-	fixture->notified_bytes += (size_t) nr;
-	grown[fixture->notified_bytes++] = '\n';
-	grown[fixture->notified_bytes] = '\0';
-	fixture->notified = grown;
-	return true;
+	notify_socket_unlock(&fixture->notify);
+	ck_assert_int_ge(fixture->pid, 0);
 }
 
 static bool has_line(const char *text, const char *line)
@@ -165,27 +149,38 @@ static bool has_line(const char *text, const char *line)
 
 bool daemon_was_notified(struct daemon_fixture *fixture, const char *line)
 {
-	while (read_notify(fixture))
-		;
-	return has_line(fixture->notified, line);
+	bool is_there;
+
+	notify_socket_lock(&fixture->notify);
+	is_there = has_line(fixture->notify.text, line);
+	notify_socket_unlock(&fixture->notify);
+	return is_there;
 }
 
 void daemon_wait_notified(struct daemon_fixture *fixture, const char *line)
 {
 	uint64_t end_usec = clock_monotonic_usec() + DAEMON_LIMIT_MSEC * UINT64_C(1000);
+	bool is_there, is_in_time = true;
 
-	while (!daemon_was_notified(fixture, line)) {
-		struct pollfd poll_fd = { .fd = fixture->notify_fd, .events = POLLIN };
-		uint64_t now_usec = clock_monotonic_usec();
+	notify_socket_lock(&fixture->notify);
+	while (!(is_there = has_line(fixture->notify.text, line)) && is_in_time)
+		is_in_time = notify_socket_wait(&fixture->notify, end_usec);
+	if (!is_there) {
+		char *log = daemon_log(fixture);
 
-		if (now_usec >= end_usec ||
-		    poll(&poll_fd, 1, (int) ((end_usec - now_usec) / 1000) + 1) == 0) {
-			char *log = daemon_log(fixture);
-
-			ck_abort_msg("no notify line '%s'; had:\n%slog:\n%s", line,
-			             fixture->notified ? fixture->notified : "", log);
-		}
+		ck_abort_msg("no notify line '%s'; had:\n%slog:\n%s", line,
+		             fixture->notify.text ? fixture->notify.text : "", log);
 	}
+	notify_socket_unlock(&fixture->notify);
+}
+
+void daemon_forget_notified(struct daemon_fixture *fixture)
+{
+	notify_socket_lock(&fixture->notify);
+	free(fixture->notify.text);
+	fixture->notify.text = NULL;
+	fixture->notify.text_bytes = 0;
+	notify_socket_unlock(&fixture->notify);
 }
 
 int daemon_wait_end(struct daemon_fixture *fixture)
@@ -221,7 +216,7 @@ char *daemon_log(struct daemon_fixture *fixture)
 	return text;
 }
 
-static sd_bus *client(struct daemon_fixture *fixture)
+sd_bus *daemon_client(struct daemon_fixture *fixture)
 {
 	if (!fixture->client)
 		fixture->client = bus_fixture_connect(&fixture->bus);
@@ -234,7 +229,7 @@ static void get_property(struct daemon_fixture *fixture, const char *path, const
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	int r;
 
-	r = sd_bus_get_property_trivial(client(fixture), NODEINIT_BUS_NAME, path, interface,
+	r = sd_bus_get_property_trivial(daemon_client(fixture), NODEINIT_BUS_NAME, path, interface,
 	                                property, &error, type, ret);
 	ck_assert_msg(r >= 0, "%s %s.%s: %s", path, interface, property, error.message);
 }
@@ -246,7 +241,7 @@ char *daemon_get_text(struct daemon_fixture *fixture, const char *path, const ch
 	char *text = NULL;
 	int r;
 
-	r = sd_bus_get_property_string(client(fixture), NODEINIT_BUS_NAME, path, interface,
+	r = sd_bus_get_property_string(daemon_client(fixture), NODEINIT_BUS_NAME, path, interface,
 	                               property, &error, &text);
 	ck_assert_msg(r >= 0, "%s %s.%s: %s", path, interface, property, error.message);
 	return text;
@@ -309,7 +304,7 @@ static void wait_for(struct daemon_fixture *fixture, const struct awaited *await
 {
 	scoped(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
 	uint64_t end_usec = clock_monotonic_usec() + DAEMON_LIMIT_MSEC * UINT64_C(1000);
-	sd_bus *bus = client(fixture);
+	sd_bus *bus = daemon_client(fixture);
 	bool has_changed = true;
 	char now[64] = "";
 
@@ -357,8 +352,8 @@ void daemon_wait_u64(struct daemon_fixture *fixture, const char *path, const cha
 int daemon_call(struct daemon_fixture *fixture, const char *path, const char *interface,
                 const char *method, sd_bus_error *ret_error)
 {
-	return sd_bus_call_method(client(fixture), NODEINIT_BUS_NAME, path, interface, method,
-	                          ret_error, NULL, "a{sv}", 0);
+	return sd_bus_call_method(daemon_client(fixture), NODEINIT_BUS_NAME, path, interface,
+	                          method, ret_error, NULL, "a{sv}", 0);
 }
 
 uint64_t daemon_proc_status(struct daemon_fixture *fixture, const char *key)

@@ -2,8 +2,11 @@
 /*
  * daemon-fixture.h - the real nodeinitd on a bus, a configuration and a notify socket of its own
  *
- * Faults are ck_assert()s. One test, one thread. Every wait has a limit, and none of them is a
- * sleep: they end with the event. The binary is $NODEINITD.
+ * Faults are ck_assert()s. One test, one thread beside that of the notify socket. Every wait has a
+ * limit, and none of them is a sleep: they end with the event. The binary is $NODEINITD.
+ *
+ * Descriptors that a daemon puts into the store of its service manager (FDSTORE=1) are kept over
+ * its end and given to the next one that is launched, until the fixture is stopped.
  */
 #pragma once
 
@@ -11,6 +14,7 @@
 #include <stdint.h>
 
 #include "bus-fixture.h"
+#include "notify-socket.h"
 
 #define DAEMON_LIMIT_MSEC 20000
 
@@ -19,11 +23,9 @@ struct daemon_fixture {
 	struct bus_fixture bus;
 	char directory[64]; /* --config: nodeinitd.conf, pools.d; also the log */
 	char log_path[96];
-	int notify_fd; /* the service manager's end of NOTIFY_SOCKET */
-	pid_t pid;     /* 0: not running */
+	struct notify_socket notify; /* the service manager: notify messages, the store */
+	pid_t pid;                   /* 0: not running */
 	sd_bus *client;
-	char *notified; /* all messages so far, a line each */
-	size_t notified_bytes;
 };
 
 /* Bus, empty configuration, notify socket; no daemon yet. */
@@ -36,13 +38,40 @@ void daemon_write_pool(struct daemon_fixture *fixture, const char *name, const c
 void daemon_write_conf(struct daemon_fixture *fixture, const char *text);
 void daemon_remove_pool(struct daemon_fixture *fixture, const char *name);
 
-/* Start it; @environment holds NAME=VALUE texts, NULL terminated, or is NULL. */
+/* Start it with what is in the store; @environment: NAME=VALUE texts, NULL terminated, or NULL. */
 void daemon_launch(struct daemon_fixture *fixture, const char *const *environment);
 
 /* Read notify messages until a line equals @line, or begins with it where it ends in "*". */
 void daemon_wait_notified(struct daemon_fixture *fixture, const char *line);
 /* Whether such a line has been read, or waits to be read. */
 bool daemon_was_notified(struct daemon_fixture *fixture, const char *line);
+/* Begin anew: what was read so far does not count any more. */
+void daemon_forget_notified(struct daemon_fixture *fixture);
+
+/*
+ * The store, as of all that was sent so far. @pattern: of names, as fnmatch(3); "*" is all.
+ * systemd keeps a descriptor that comes a second time, or comes too many, out of it in silence.
+ */
+size_t daemon_store_nr(struct daemon_fixture *fixture, const char *pattern);
+/* How many were refused in silence. */
+size_t daemon_store_nr_dropped(struct daemon_fixture *fixture);
+/* A line with each name, in the order in which the next daemon gets them. The caller frees. */
+char *daemon_store_names(struct daemon_fixture *fixture);
+/* A duplicate of the first one with that name; the caller closes it. Return: -1: there is none. */
+int daemon_store_get(struct daemon_fixture *fixture, const char *name);
+/* Put @fd in as if the daemon had; stays the caller's. */
+void daemon_store_put(struct daemon_fixture *fixture, const char *name, int fd);
+/* Wait until so many are in it. */
+void daemon_store_wait(struct daemon_fixture *fixture, const char *pattern, size_t nr);
+
+/* Take at most @nr of the matching ones out, chosen by @seed (SIZE_MAX: all). Return: how many. */
+size_t daemon_store_drop(struct daemon_fixture *fixture, const char *pattern, size_t nr,
+                         unsigned seed);
+void daemon_store_shuffle(struct daemon_fixture *fixture, unsigned seed);
+/* Have what is kept under @name twice. Return: how many were added. */
+size_t daemon_store_duplicate(struct daemon_fixture *fixture, const char *name);
+/* Have room for @nr, FileDescriptorStoreMax=; what is in it already stays. */
+void daemon_store_limit(struct daemon_fixture *fixture, size_t nr);
 
 /* Send @signal and wait for the end. Return: the exit status, or 128 + signal. */
 int daemon_end(struct daemon_fixture *fixture, int signal);
@@ -51,6 +80,9 @@ int daemon_wait_end(struct daemon_fixture *fixture);
 
 /* Everything it wrote to standard error so far. The caller frees. */
 char *daemon_log(struct daemon_fixture *fixture);
+
+/* The connection by which the fixture asks. Borrowed. */
+sd_bus *daemon_client(struct daemon_fixture *fixture);
 
 /* Properties by Get. Texts are the caller's to free. */
 char *daemon_get_text(struct daemon_fixture *fixture, const char *path, const char *interface,
