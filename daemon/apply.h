@@ -18,6 +18,9 @@ struct apply_setup {
 	bool is_paused; /* new workers begin paused */
 	worker_bell_fn bell;
 	void *arg;
+	/* Called when a share was made, before its worker has it. */
+	void (*share_comes)(struct share *share, struct managed_share *managed, const char *pool,
+	                    void *arg);
 	/* Called before a pool or a node leaves the inventory. */
 	void (*pool_leaves)(const char *name, void *arg);
 	void (*node_leaves)(unsigned node_id, void *arg);

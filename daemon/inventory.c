@@ -4,12 +4,11 @@
 
 #include "base/clock.h"
 #include "inventory.h"
+#include "kinds/region.h"
 
 uint64_t managed_share_short_bytes(const struct managed_share *share)
 {
-	if (share_state_is_settled(share->state))
-		return bytes_left(share->declared_bytes, share->done_bytes);
-	return share->refused_bytes;
+	return share_state_is_settled(share->state) ? share->missing_bytes : share->refused_bytes;
 }
 
 const char *managed_share_reason(const struct managed_share *share)
@@ -67,9 +66,31 @@ static void stage_merge(struct stage_status *all, const struct stage_status *one
 		all->state = one->state;
 }
 
+/*
+ * What the share has come to. Regions that are built anew after a lease do not change it, as nobody
+ * was promised them, until it shows that they cannot be had.
+ */
+static void share_judge(struct managed_share *share, uint64_t held_bytes, enum share_state least,
+                        bool is_settled, bool is_cancelled)
+{
+	bool was_settled = share_state_is_settled(share->state) && !share->is_stalled;
+
+	if (share->is_stalled || share->is_unmet)
+		share->state = SHARE_FAILED;
+	else if (share->is_refilling && is_settled && was_settled)
+		return;
+	else if (is_settled || share->is_giving_back)
+		share->state = share_state_outcome(share->declared_bytes, share->minimum_bytes,
+		                                   held_bytes, is_cancelled);
+	else
+		share->state = share_state_is_settled(least) ? SHARE_WAITING : least;
+	share->missing_bytes = bytes_left(share->declared_bytes, held_bytes);
+}
+
 static void share_look(struct managed_share *share)
 {
 	bool is_cancelled = false, is_settled = true, is_idle = true;
+	uint64_t held_bytes = 0, away_bytes = share->draining_bytes + share->spent_bytes;
 	enum share_state least = SHARE_READY;
 	struct run_status run;
 
@@ -77,14 +98,15 @@ static void share_look(struct managed_share *share)
 	memset(&share->detail, 0, sizeof(share->detail));
 	for (unsigned stage = 0; stage < NR_STAGES; stage++)
 		share->stages[stage].state = STAGE_SETTLED;
-	share->done_bytes = share->early_done_bytes = 0;
-	share->is_in_backoff = false;
+	share->early_done_bytes = 0;
+	share->is_in_backoff = share->is_refilling = false;
 
 	for (size_t i = 0; i < share->nr_pieces; i++) {
 		run_read(share->pieces[i].run, &run);
-		share->done_bytes += run.share.done_bytes;
+		held_bytes += run.share.done_bytes;
 		share->early_done_bytes += run.share.early_done_bytes;
 		share->is_in_backoff |= run.is_in_backoff;
+		share->is_refilling |= run.is_refilling;
 		for (unsigned stage = 0; stage < NR_STAGES; stage++)
 			stage_merge(&share->stages[stage], &run.stages[stage]);
 		if (share->detail.reason == REASON_NONE)
@@ -97,15 +119,9 @@ static void share_look(struct managed_share *share)
 
 	share->is_giving_back &= !is_idle;
 	/* what is still to be given back does not count */
-	share->done_bytes = bytes_min(share->done_bytes, share->declared_bytes);
-
-	if (share->is_stalled || share->is_unmet)
-		share->state = SHARE_FAILED;
-	else if (is_settled || share->is_giving_back)
-		share->state = share_state_outcome(share->declared_bytes, share->minimum_bytes,
-		                                   share->done_bytes, is_cancelled);
-	else
-		share->state = share_state_is_settled(least) ? SHARE_WAITING : least;
+	share->done_bytes = bytes_min(bytes_left(held_bytes, away_bytes), share->declared_bytes);
+	share_judge(share, bytes_min(held_bytes, share->declared_bytes), least, is_settled,
+	            is_cancelled);
 	for (unsigned stage = 0; stage < NR_STAGES; stage++)
 		if (share->stages[stage].state != STAGE_SETTLED)
 			share->stages[stage].finished_usec = 0;
@@ -115,6 +131,7 @@ static void pool_look(struct managed_pool *pool)
 {
 	pool->state = pool->is_empty ? SHARE_FAILED : SHARE_READY;
 	pool->declared_bytes = pool->done_bytes = pool->short_bytes = 0;
+	pool->leased_bytes = pool->draining_bytes = 0;
 	for (size_t i = 0; i < pool->nr_shares; i++) {
 		struct managed_share *share = &pool->shares[i];
 
@@ -122,6 +139,8 @@ static void pool_look(struct managed_pool *pool)
 		pool->state = share_state_worse(pool->state, share->state);
 		pool->declared_bytes = bytes_add(pool->declared_bytes, share->declared_bytes);
 		pool->done_bytes += share->done_bytes;
+		pool->leased_bytes += share->leased_bytes;
+		pool->draining_bytes += share->draining_bytes;
 		pool->short_bytes = bytes_add(pool->short_bytes, managed_share_short_bytes(share));
 	}
 }
@@ -210,14 +229,28 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 	}
 }
 
-static void piece_free(struct piece *piece)
+void piece_free(struct inventory *inventory, struct piece *piece)
 {
 	if (piece->run)
 		run_drop(piece->run);
+	if (piece->share && inventory->share_leaves)
+		inventory->share_leaves(piece->share, inventory->arg);
 	if (piece->share)
 		piece->share->ops->share_free(piece->share);
 	piece->run = NULL;
 	piece->share = NULL;
+}
+
+enum piece_lent piece_lent(const struct piece *piece)
+{
+	struct region_counts counts;
+
+	if (!share_has_regions(piece->share))
+		return PIECE_LENT_NONE;
+	region_count_states(piece->share, &counts);
+	if (counts.nr_spent > 0)
+		return PIECE_LENT_RETURNED;
+	return counts.nr_lent > 0 ? PIECE_LENT_OUT : PIECE_LENT_NONE;
 }
 
 bool inventory_clear_leaving(struct inventory *inventory)
@@ -228,12 +261,16 @@ bool inventory_clear_leaving(struct inventory *inventory)
 		struct leaving leaving = inventory->leaving[i];
 
 		if (run_is_idle(leaving.piece.run)) {
-			if (leaving.is_emptied) {
-				piece_free(&leaving.piece);
+			enum piece_lent lent = piece_lent(&leaving.piece);
+
+			if (leaving.is_emptied && lent == PIECE_LENT_NONE) {
+				piece_free(inventory, &leaving.piece);
 				continue;
 			}
+			if (!leaving.is_emptied || lent == PIECE_LENT_RETURNED)
+				(void) run_shrink(leaving.piece.run, 0, 0, 0);
+			leaving.is_lent = leaving.is_emptied && lent == PIECE_LENT_OUT;
 			leaving.is_emptied = true;
-			(void) run_shrink(leaving.piece.run, 0, 0, 0);
 		}
 		inventory->leaving[nr_left++] = leaving;
 	}
@@ -243,8 +280,9 @@ bool inventory_clear_leaving(struct inventory *inventory)
 
 bool inventory_is_busy(const struct inventory *inventory)
 {
-	if (inventory->nr_leaving > 0)
-		return true;
+	for (size_t i = 0; i < inventory->nr_leaving; i++)
+		if (!inventory->leaving[i].is_lent)
+			return true;
 	for (size_t i = 0; i < inventory->nr_nodes; i++)
 		if (inventory->nodes[i].worker_status.is_running)
 			return true;
@@ -272,7 +310,7 @@ void inventory_clear(struct inventory *inventory)
 	/* the workers have freed their runs: only the shares are left */
 	for (size_t i = 0; i < inventory->nr_leaving; i++) {
 		inventory->leaving[i].piece.run = NULL;
-		piece_free(&inventory->leaving[i].piece);
+		piece_free(inventory, &inventory->leaving[i].piece);
 	}
 	for (size_t i = 0; i < inventory->nr_pools; i++) {
 		struct managed_pool *pool = &inventory->pools[i];
@@ -280,7 +318,7 @@ void inventory_clear(struct inventory *inventory)
 		for (size_t k = 0; k < pool->nr_shares; k++) {
 			for (size_t n = 0; n < pool->shares[k].nr_pieces; n++) {
 				pool->shares[k].pieces[n].run = NULL;
-				piece_free(&pool->shares[k].pieces[n]);
+				piece_free(inventory, &pool->shares[k].pieces[n]);
 			}
 			free(pool->shares[k].pieces);
 		}

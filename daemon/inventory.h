@@ -44,14 +44,20 @@ struct managed_share {
 	uint64_t keep_bytes;  /* to be given back down to this, once idle; UINT64_MAX: nothing */
 
 	enum share_state state;
-	uint64_t done_bytes;
+	uint64_t done_bytes; /* in service: ready or leased */
 	uint64_t early_done_bytes;
+	uint64_t missing_bytes;     /* of what is declared, once settled */
+	uint64_t leased_bytes;      /* of done_bytes; these three are the manager's to write */
+	uint64_t draining_bytes;    /* the lease is over, somebody may still have the memory */
+	uint64_t spent_bytes;       /* to be destroyed and built anew */
 	struct share_status detail; /* of the piece that is short, else of the last one */
 	struct stage_status stages[NR_STAGES];
 	bool is_in_backoff;
 	bool has_new_work;   /* since the completion was armed last; it may be done before the next
 	                        look */
 	bool is_giving_back; /* pieces are being shrunk; what is kept stays in service */
+	bool is_wanted;      /* a call of Lease waits for what its workers bring */
+	bool is_refilling;   /* regions of ended leases are built anew; the state stays */
 	bool is_stalled;     /* given up by the manager: no counter moved */
 	bool is_early_counted; /* its early part is among those the completion waits for */
 	bool is_required_counted;
@@ -73,7 +79,7 @@ struct managed_pool {
 	size_t nr_shares;
 
 	enum share_state state;
-	uint64_t declared_bytes, done_bytes, short_bytes;
+	uint64_t declared_bytes, done_bytes, short_bytes, leased_bytes, draining_bytes;
 };
 
 struct managed_node {
@@ -100,6 +106,7 @@ struct leaving {
 	struct worker *worker; /* borrowed */
 	struct piece piece;
 	bool is_emptied;
+	bool is_lent; /* what is left of it is with lessees: nothing to do until they return it */
 };
 
 struct inventory {
@@ -109,6 +116,9 @@ struct inventory {
 	size_t nr_nodes;
 	struct leaving *leaving;
 	size_t nr_leaving;
+	/* Called before a share is freed; NULL: nobody wants to know. */
+	void (*share_leaves)(struct share *share, void *arg);
+	void *arg;
 
 	/* Over the required pools, or idle. */
 	bool is_idle;
@@ -129,6 +139,13 @@ void managed_share_begin(struct managed_share *share);
 struct managed_pool *inventory_pool(struct inventory *inventory, const char *name);
 struct managed_node *inventory_node(struct inventory *inventory, unsigned node_id);
 struct managed_share *managed_pool_share(struct managed_pool *pool, unsigned node_id);
+
+/* Whether regions of a piece are with lessees, or came back and are to be destroyed. */
+enum piece_lent { PIECE_LENT_NONE, PIECE_LENT_OUT, PIECE_LENT_RETURNED };
+enum piece_lent piece_lent(const struct piece *piece);
+
+/* Drop its run, which is idle or gone, and free its share. */
+void piece_free(struct inventory *inventory, struct piece *piece);
 
 /*
  * Look at every run and add up: pieces to shares, shares to pools, nodes and the host. @now_usec

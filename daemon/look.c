@@ -176,8 +176,10 @@ void manager_look(struct manager *manager)
 	bool is_busy;
 
 	manager->looked_usec = now_usec;
+	leases_look(manager, now_usec);
 	(void) inventory_clear_leaving(&manager->inventory);
 	pieces_give_back(&manager->inventory);
+	pieces_refill(&manager->inventory);
 	(void) pieces_start(&manager->inventory);
 	inventory_look(&manager->inventory, now_usec);
 	judge_stalls(manager, now_usec);
@@ -200,6 +202,14 @@ static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	(void) loop, (void) events;
 	manager_look(timer->data);
+}
+
+/* A look that is taken later is never put off: it is at most a period away. */
+void manager_look_soon(struct manager *manager)
+{
+	uint64_t since_usec = clock_monotonic_usec() - manager->looked_usec;
+
+	look_after(manager, since_usec < LOOK_PERIOD_USEC ? LOOK_PERIOD_USEC - since_usec : 0);
 }
 
 /* The bell carries nothing: look at everything, but not more often than LOOK_PERIOD_USEC. */

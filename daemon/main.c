@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/scoped.h"
+#include "fdstore.h"
 #include "journal.h"
 #include "kinds/memory.h"
 #include "manager.h"
@@ -17,10 +18,17 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
+/* Whoever asks twice does not want to wait for what the service manager says. */
 static void on_terminate(struct ev_loop *loop, ev_signal *signal, int events)
 {
-	(void) signal, (void) events;
-	ev_break(loop, EVBREAK_ALL);
+	struct manager *manager = signal->data;
+
+	(void) events;
+	signal->data = NULL;
+	if (manager)
+		manager_end(manager);
+	else
+		ev_break(loop, EVBREAK_ALL);
 }
 
 static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
@@ -53,6 +61,7 @@ static int run(const struct options *options)
 {
 	scoped(loop_destroyp) struct ev_loop *loop = ev_default_loop(EVFLAG_AUTO);
 	scoped(kernel_closep) struct kernel *kernel = NULL;
+	scoped(fdstore_clear) struct fdstore inherited = { 0 };
 	scoped(manager_freep) struct manager *manager = NULL;
 	struct manager_setup setup;
 	ev_signal terminate, interrupt, hangup;
@@ -66,11 +75,16 @@ static int run(const struct options *options)
 	ev_signal_init(&terminate, on_terminate, SIGTERM);
 	ev_signal_init(&interrupt, on_terminate, SIGINT);
 	ev_signal_init(&hangup, on_hangup, SIGHUP);
-	hangup.data = NULL;
+	terminate.data = interrupt.data = hangup.data = NULL;
 	ev_signal_start(loop, &terminate);
 	ev_signal_start(loop, &interrupt);
 	ev_signal_start(loop, &hangup);
 
+	r = fdstore_inherit(&inherited);
+	if (r < 0) {
+		log_error("what the service manager kept cannot be taken over: %s", strerror(-r));
+		return STATUS_FAILED;
+	}
 	r = kernel_open("", &kernel);
 	if (r == 0)
 		r = memory_system_open();
@@ -88,11 +102,15 @@ static int run(const struct options *options)
 		.memory = &memory_system,
 		.config_directory = options->config_directory,
 		.bus_address = options->bus_address,
+		.store = fdstore_ops(),
+		.inherited_fds = inherited.fds,
+		.inherited_names = (const char *const *) inherited.names,
+		.nr_inherited = inherited.nr,
 	};
 	if (manager_new(&setup, &manager) < 0)
 		return STATUS_FAILED;
 
-	hangup.data = manager;
+	terminate.data = interrupt.data = hangup.data = manager;
 	if (manager_start(manager) < 0)
 		return STATUS_FAILED;
 	ev_run(loop, 0);
@@ -131,6 +149,9 @@ int main(int argc, char **argv)
 
 	/* whoever reads standard error may go away; the memory stays */
 	(void) signal(SIGPIPE, SIG_IGN);
+	/* so may who opens a region's file while we ask whether anybody has it: fcntl(2),
+	 * F_SETLEASE */
+	(void) signal(SIGIO, SIG_IGN);
 	journal_start();
 	raise_descriptor_limit();
 	status = run(&options);

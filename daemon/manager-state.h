@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * manager-state.h - the manager's own state, for the files that make it up: manager.c (life),
- * look.c (what the bell starts), show.c (bus and status line), report.c (log), reload.c
+ * look.c (what the bell starts), show.c (bus and status line), report.c (log), reload.c, leases.c
  *
  * Layer: top. Threads: main; the bell's ev_async_send() is the one thing that other threads call.
  */
@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "engine/completion.h"
 #include "inventory.h"
+#include "leases.h"
 #include "machine/machine.h"
 #include "manager.h"
 #include "notify.h"
@@ -21,7 +22,8 @@
 struct manager {
 	struct manager_setup setup;
 	struct ev_async bell;
-	ev_timer look; /* one shot: the next look at the workers while they work */
+	ev_timer silence; /* the service manager does not say whether this is a restart */
+	ev_timer look;    /* one shot: the next look at the workers while they work */
 
 	struct config *config;
 	struct machine *machine;
@@ -30,12 +32,15 @@ struct manager {
 	struct completion completion;
 	struct bus_service *bus;
 	struct notify notify;
+	struct leases leases;
 
 	bool is_started;
 	bool is_name_owned;
 	bool was_name_owned; /* at least once */
 	bool is_paused;
 	bool has_failed;
+	bool is_ending;
+	bool keeps_memory;
 	bool is_cpuset_restricted; /* some node is outside Mems_allowed */
 	char **plan_warnings; /* what the last plan said, so that a Reload says only what is new */
 	size_t nr_plan_warnings;
@@ -68,6 +73,8 @@ const char *config_place(const struct manager *manager);
 
 /* look.c: look at everything now, decide, tell; arms the next look while anything works. */
 void manager_look(struct manager *manager);
+/* The same, but not more often than LOOK_PERIOD_USEC. */
+void manager_look_soon(struct manager *manager);
 void manager_bell_init(struct manager *manager);
 /* Count what the completion has to wait for; shares that are settled do not count. */
 void manager_arm(struct manager *manager);
@@ -91,6 +98,8 @@ void report_helpers(struct manager *manager);
 /* An event that is not about one share; @message_id is one of messages.h. */
 void report_event(enum log_level level, const char *message_id, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Something has become of a lease. */
+void report_lease(const char *message_id, const struct lease *lease, const char *sentence);
 /* What a pool lacks, for a D-Bus error. The caller frees; NULL when out of memory. */
 char *report_pool_sentence(const struct managed_pool *pool);
 

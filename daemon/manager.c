@@ -12,6 +12,8 @@
 #include "pieces.h"
 
 #define CHUNK_BYTES (64 * MIB)
+/* What the service manager may take to say whether this is a restart. */
+#define JOB_ANSWER_SECONDS 1.
 
 static int on_reload(void *arg, char **ret_sentence)
 {
@@ -145,6 +147,12 @@ static const struct bus_service_ops bus_ops = {
 	.resume = on_resume,
 	.retry = on_retry,
 	.timeline = manager_timeline,
+	.lease = lease_calls_lease,
+	.lease_cancelled = lease_calls_cancelled,
+	.lease_unit = lease_calls_unit,
+	.leases = lease_calls_list,
+	.lease_owner = lease_calls_owner,
+	.release = lease_calls_release,
 	.log_level_changed = on_log_level,
 	.on_connected = on_connected,
 };
@@ -173,7 +181,16 @@ int manager_new(const struct manager_setup *setup, struct manager **ret)
 		.chunk_bytes = CHUNK_BYTES,
 	};
 	manager_bell_init(manager);
+	manager->inventory.share_leaves = leases_share_leaves;
+	manager->inventory.arg = manager;
 
+	r = leases_open(manager);
+	if (r == -EPROTONOSUPPORT)
+		log_error("%s", manager->refused_text);
+	else if (r < 0) {
+		log_error("leases cannot be kept: %s", strerror(-r));
+		return r;
+	}
 	r = config_load(setup->config_directory, "", &manager->config);
 	if (r < 0) {
 		log_error("%s: %s", config_place(manager), strerror(-r));
@@ -198,6 +215,7 @@ int manager_start(struct manager *manager)
 	r = manager_apply(manager, manager->config);
 	if (r < 0)
 		return r;
+	leases_restored(manager);
 	manager->is_started = true;
 	/* shown before the name is asked for, so that the first caller finds every object */
 	manager_look(manager);
@@ -210,6 +228,33 @@ int manager_start(struct manager *manager)
 		return r;
 	}
 	return 0;
+}
+
+static void on_job(void *arg, const char *job_type)
+{
+	struct manager *manager = arg;
+
+	manager->keeps_memory = strcmp(job_type, "restart") == 0;
+	if (manager->keeps_memory)
+		log_info("to be started again: what is in service stays for the next process");
+	ev_break(manager->setup.loop, EVBREAK_ALL);
+}
+
+static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void) timer, (void) events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+void manager_end(struct manager *manager)
+{
+	if (!manager->leases.book || !store_is_there(manager->leases.store) ||
+	    bus_service_ask_job(manager->bus, on_job, manager) < 0) {
+		ev_break(manager->setup.loop, EVBREAK_ALL);
+		return;
+	}
+	ev_timer_init(&manager->silence, on_silence, JOB_ANSWER_SECONDS, 0.);
+	ev_timer_start(manager->setup.loop, &manager->silence);
 }
 
 bool manager_has_failed(const struct manager *manager)
@@ -227,9 +272,14 @@ struct manager *manager_free(struct manager *manager)
 		notify_status(&manager->notify, "stopping");
 	}
 	notify_stop(&manager->notify);
+	manager->is_ending = true;
+	leases_stop(manager, manager->keeps_memory);
+	ev_timer_stop(manager->setup.loop, &manager->silence);
 	ev_timer_stop(manager->setup.loop, &manager->look);
 	bus_service_freep(&manager->bus);
 	inventory_clear(&manager->inventory);
+	leases_close(manager);
+	machine_freep(&manager->machine);
 	ev_async_stop(manager->setup.loop, &manager->bell);
 	config_freep(&manager->config);
 	for (size_t i = 0; i < manager->nr_plan_warnings; i++)

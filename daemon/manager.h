@@ -12,6 +12,7 @@
 
 #include "base/scoped.h"
 #include "kinds/memory.h"
+#include "lease/store.h"
 #include "machine/kernel.h"
 
 struct manager;
@@ -22,6 +23,14 @@ struct manager_setup {
 	const struct memory_ops *memory; /* borrowed, static */
 	const char *config_directory;    /* NULL: the search path; borrowed */
 	const char *bus_address;         /* system, session, or an address; borrowed */
+	/*
+	 * Descriptors that outlive the process: how to keep them (NULL: nowhere), and what an
+	 * earlier process left. The names are borrowed, the descriptors are the manager's.
+	 */
+	const struct store_ops *store;
+	const int *inherited_fds;
+	const char *const *inherited_names;
+	size_t nr_inherited;
 };
 
 /*
@@ -40,9 +49,19 @@ int manager_start(struct manager *manager);
  */
 int manager_reload(struct manager *manager, char **ret_sentence);
 
+/*
+ * Leave the loop, once it is known whether the service is to be started again: then its memory is
+ * left in the store, and not given back by manager_free(). Takes a second at most.
+ */
+void manager_end(struct manager *manager);
+
 /* Whether it ended the loop because it cannot go on (the name is taken). */
 bool manager_has_failed(const struct manager *manager);
 
-/* End all work (at most one chunk), say so, give everything back. NULL is fine. */
+/*
+ * End all work (at most one chunk), say so, give everything back but what is leased. Where
+ * the service is to be started again, ready regions are left to the next process, too. NULL is
+ * fine.
+ */
 struct manager *manager_free(struct manager *manager);
 DEFINE_SCOPED(struct manager *, manager_free)

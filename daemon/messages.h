@@ -19,3 +19,6 @@
 #define MESSAGE_PLAN           "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0b"
 #define MESSAGE_BUS            "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0c"
 #define MESSAGE_PAUSE          "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0d"
+#define MESSAGE_LEASE_GRANTED  "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0e"
+#define MESSAGE_LEASE_ENDED    "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a0f"
+#define MESSAGE_RESTORED       "MESSAGE_ID=5f1ec7a2b9a94d1f8c3c6f0e2d7b4a10"

@@ -160,7 +160,8 @@ out_of_memory:
 
 /* Give one new share to the node's worker. Takes over @share, also on error. */
 static int add_piece(struct inventory *inventory, struct managed_node *node,
-                     const struct plan_share *want, struct share *share)
+                     const struct apply_setup *setup, const struct plan_share *want,
+                     struct share *share)
 {
 	struct managed_share *managed =
 		managed_pool_share(inventory_pool(inventory, want->pool->name), node->node_id);
@@ -176,10 +177,11 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 		share->ops->share_free(share);
 		return -ENOMEM;
 	}
+	setup->share_comes(share, managed, want->pool->name, setup->arg);
 	r = worker_add(node->worker, share, piece_bytes(&piece), 0, &piece.run);
 	if (r < 0) {
 		managed->nr_pieces--;
-		share->ops->share_free(share);
+		piece_free(inventory, &(struct piece){ .share = share });
 		return r;
 	}
 	*slot = piece;
@@ -220,7 +222,7 @@ int pieces_grow_node(struct inventory *inventory, const struct plan_node *planne
 		if (!shares[i])
 			continue;
 		if (r == 0)
-			r = add_piece(inventory, node, &delta.shares[i], shares[i]);
+			r = add_piece(inventory, node, setup, &delta.shares[i], shares[i]);
 		else
 			shares[i]->ops->share_free(shares[i]);
 	}
@@ -254,19 +256,19 @@ static bool is_share_idle(const struct managed_share *share)
 }
 
 /* Pieces that have given back everything are of no use any more. */
-static void share_drop_empty(struct managed_share *share)
+static void share_drop_empty(struct inventory *inventory, struct managed_share *share)
 {
 	size_t nr_kept = 0;
 
 	for (size_t i = 0; i < share->nr_pieces; i++) {
 		struct piece *piece = &share->pieces[i];
 
-		if (piece_bytes(piece) > 0 || !run_is_idle(piece->run)) {
+		if (piece_bytes(piece) > 0 || !run_is_idle(piece->run) ||
+		    piece_lent(piece) != PIECE_LENT_NONE) {
 			share->pieces[nr_kept++] = *piece;
 			continue;
 		}
-		run_drop(piece->run);
-		piece->share->ops->share_free(piece->share);
+		piece_free(inventory, piece);
 	}
 	share->nr_pieces = nr_kept;
 }
@@ -279,7 +281,7 @@ void pieces_give_back(struct inventory *inventory)
 		for (size_t k = 0; k < pool->nr_shares; k++) {
 			struct managed_share *share = &pool->shares[k];
 
-			share_drop_empty(share);
+			share_drop_empty(inventory, share);
 			if (share->keep_bytes == UINT64_MAX || !is_share_idle(share))
 				continue;
 			share_give_back(share, pieces_granted_bytes(share) - share->keep_bytes);
@@ -342,6 +344,28 @@ bool pieces_recheck(struct inventory *inventory, struct kernel *kernel)
 		}
 	}
 	return is_any_retried;
+}
+
+/* What came back of an ended lease is destroyed, and built anew where the piece still wants it. */
+static void piece_refill(struct piece *piece)
+{
+	if (piece_lent(piece) != PIECE_LENT_RETURNED || !run_is_idle(piece->run))
+		return;
+	if (piece_bytes(piece) > 0)
+		(void) run_refill(piece->run);
+	else
+		(void) run_shrink(piece->run, 0, 0, 0);
+}
+
+void pieces_refill(struct inventory *inventory)
+{
+	for (size_t i = 0; i < inventory->nr_pools; i++) {
+		struct managed_pool *pool = &inventory->pools[i];
+
+		for (size_t k = 0; pool->kind == POOL_REGION && k < pool->nr_shares; k++)
+			for (size_t n = 0; n < pool->shares[k].nr_pieces; n++)
+				piece_refill(&pool->shares[k].pieces[n]);
+	}
 }
 
 int pieces_start(struct inventory *inventory)

@@ -37,6 +37,9 @@ int pieces_grow_node(struct inventory *inventory, const struct plan_node *planne
  */
 void pieces_give_back(struct inventory *inventory);
 
+/* Have idle pieces build anew the regions that came back of ended leases. */
+void pieces_refill(struct inventory *inventory);
+
 /*
  * Have settled shares of kind hugetlb try again where the kernel's pool is smaller than what is
  * said to be in service: somebody has lowered it since. Return: whether any does.

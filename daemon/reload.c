@@ -131,6 +131,13 @@ int manager_apply(struct manager *manager, struct config *config)
 	struct apply_setup setup;
 	int r;
 
+	/* what a newer version left must not be promised a second time */
+	if (!manager->leases.book) {
+		manager->nr_refused_pools = 1;
+		inventory_look(&manager->inventory, clock_monotonic_usec());
+		manager_arm(manager);
+		return 0;
+	}
 	r = machine_probe(manager->setup.kernel, &machine);
 	if (r < 0) {
 		log_error("this machine cannot be read: %s", strerror(-r));
@@ -138,15 +145,19 @@ int manager_apply(struct manager *manager, struct config *config)
 	}
 	if (machine->cgroup_room_bytes != UINT64_MAX)
 		machine->cgroup_room_bytes =
-			bytes_add(machine->cgroup_room_bytes, charged_bytes(&manager->inventory));
+			bytes_add(machine->cgroup_room_bytes,
+		                  charged_bytes(&manager->inventory) +
+		                          book_inherited_bytes(manager->leases.book));
 	r = plan_make(machine, config, &plan);
 	if (r < 0) {
 		log_error("no plan can be made: %s; everything stays as it was", strerror(-r));
 		return r;
 	}
 	report_plan(manager, plan, config->nr_notes);
+	machine_freep(&manager->machine);
+	manager->machine = take(machine);
 
-	manager->is_cpuset_restricted = is_any_node_forbidden(machine);
+	manager->is_cpuset_restricted = is_any_node_forbidden(manager->machine);
 	if (!inventory_is_busy(&manager->inventory))
 		manager_refresh_context(manager);
 	count_refused(manager, config);
@@ -159,6 +170,7 @@ int manager_apply(struct manager *manager, struct config *config)
 		.is_paused = manager->is_paused,
 		.bell = ring,
 		.arg = manager,
+		.share_comes = leases_share_comes,
 		.pool_leaves = pool_leaves,
 		.node_leaves = node_leaves,
 	};
@@ -169,6 +181,7 @@ int manager_apply(struct manager *manager, struct config *config)
 
 	report_helpers(manager);
 	inventory_look(&manager->inventory, clock_monotonic_usec());
+	leases_configure(manager);
 	manager_arm(manager);
 	return r;
 }

@@ -250,6 +250,22 @@ void report_event(enum log_level level, const char *message_id, const char *form
 	log_event(level, &message_id, 1, "%s", text);
 }
 
+void report_lease(const char *message_id, const struct lease *lease, const char *sentence)
+{
+	char id[FIELD_MAX], pool[FIELD_MAX], node[FIELD_MAX], bytes[FIELD_MAX], uid[FIELD_MAX];
+	char pid[FIELD_MAX];
+	const char *fields[] = { message_id, id, pool, node, bytes, uid, pid };
+
+	(void) snprintf(id, sizeof(id), "NODEINIT_LEASE=%" PRIu64, lease->id);
+	(void) snprintf(pool, sizeof(pool), "NODEINIT_POOL=%s", lease->pool);
+	(void) snprintf(node, sizeof(node), "NODEINIT_NODE=%u", lease->node_id);
+	(void) snprintf(bytes, sizeof(bytes), "NODEINIT_BYTES=%" PRIu64, lease->bytes);
+	(void) snprintf(uid, sizeof(uid), "NODEINIT_UID=%u", lease->uid);
+	(void) snprintf(pid, sizeof(pid), "NODEINIT_PID=%d", (int) lease->pid);
+	log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields), "lease %" PRIu64 ": %s", lease->id,
+	          sentence);
+}
+
 char *report_pool_sentence(const struct managed_pool *pool)
 {
 	char text[384];

@@ -79,6 +79,8 @@ static void show_pool(struct manager *manager, const struct managed_pool *pool)
 		.total_bytes = pool->declared_bytes,
 		.done_bytes = pool->done_bytes,
 		.short_bytes = pool->short_bytes,
+		.leased_bytes = pool->leased_bytes,
+		.draining_bytes = pool->draining_bytes,
 		.shares = shares,
 		.nr_shares = pool->nr_shares,
 	};
