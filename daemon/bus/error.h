@@ -15,7 +15,8 @@ const char *bus_error_name(int error);
 
 /*
  * Fill in @ret_error for @error (-errno). @sentence names the object, the numbers and the remedy;
- * NULL: the general sentence of that error. Return: negative, as sd-bus handlers return it.
+ * NULL: the general sentence of that error. What in it is not UTF-8 becomes '?'. Return: negative,
+ * as sd-bus handlers return it.
  */
 int bus_error_set(sd_bus_error *ret_error, int error, const char *sentence);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../daemon/base/scoped.h"
+#include "../../daemon/bus/error.h"
 #include "scene.h"
 
 #define NODE_PATH    NODEINIT_NODE_PREFIX "/0"
@@ -141,8 +142,8 @@ START_TEST(test_one_signal_tells_every_change_with_the_value_that_get_gives)
 
 	show_node(
 		&(struct node_view){ 0, "7", 1, 2, 3, 4, 5, 6, 7, 8, 9, true, "ready", "x", 1, 2 });
-	show_pool(&(struct pool_view){ "guests", "hugetlb", 1, false, "ready", 2, 3, 4, 5, &share,
-	                               1 });
+	show_pool(&(struct pool_view){ "guests", "hugetlb", 1, false, "ready", 2, 3, 4, 5, 6,
+	                               &share, 1 });
 	manager = (struct manager_view){
 		"ignored: constant", "ready", true, true, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 	};
@@ -150,7 +151,7 @@ START_TEST(test_one_signal_tells_every_change_with_the_value_that_get_gives)
 	scene_until(&scene, record.nr_signals == 3);
 
 	ck_assert_uint_eq(assert_signal_equals_get(record.signals[0]), 15);
-	ck_assert_uint_eq(assert_signal_equals_get(record.signals[1]), 9);
+	ck_assert_uint_eq(assert_signal_equals_get(record.signals[1]), 10);
 	ck_assert_uint_eq(assert_signal_equals_get(record.signals[2]), 13);
 	ck_assert_uint_eq(record.nr_signals, 3);
 }
@@ -454,6 +455,51 @@ START_TEST(test_every_method_refuses_an_unknown_option_by_name)
 }
 END_TEST
 
+/*
+ * Sentences quote at most 64 bytes of what the client wrote. Half a character is no text, and a bus
+ * closes the connection of whoever sends it: anybody could have the daemon thrown off.
+ */
+START_TEST(test_a_quotation_that_ends_within_a_character_is_mended)
+{
+	static const char name[] = "123456789-123456789-123456789-123456789-123456789-123456789-123"
+				   "\xc3\xa9 and more";
+	scoped(sd_bus_message_unrefp) sd_bus_message *option = NULL, *pool = NULL;
+
+	option = scene_call(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "ListNodes", "a{sv}",
+	                    1, name, "b", 1);
+	assert_error(option, INVALID_ARGS, "-123?\"");
+	pool = scene_call(&scene, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "GetPool", "sa{sv}",
+	                  name, 0);
+	assert_error(pool, NODEINIT_ERROR_NO_SUCH_POOL, "-123?\"");
+	ck_assert_uint_eq(scene.nr_lost, 0);
+}
+END_TEST
+
+/* What is whole stays: a character of each length, and next to them what only looks like one. */
+START_TEST(test_text_that_is_utf_8_passes_unchanged_and_nothing_else_does)
+{
+	static const struct {
+		const char *given, *sent;
+	} texts[] = {
+		{ "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z",
+		  "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z" },
+		{ "\xc0\xaf|\xc1\x81|\xe0\x80\xaf|\xf0\x80\x80\xaf",
+		  "??|??|???|????" },                                          /* overlong */
+		{ "\xed\xa0\x80|\xf4\x90\x80\x80|\xf8|\xff", "???|????|?|?" }, /* no character */
+		{ "\x80|\xc3|\xe2\x82", "?|?|??" },                            /* cut off */
+		{ "\xee\x80\x80\xf4\x8f\xbf\xbf",
+		  "\xee\x80\x80\xf4\x8f\xbf\xbf" }, /* the borders */
+	};
+
+	for (size_t i = 0; i < ELEMENTS(texts); i++) {
+		scoped(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+
+		ck_assert_int_lt(bus_error_set(&error, -EINVAL, texts[i].given), 0);
+		ck_assert_str_eq(error.message, texts[i].sent);
+	}
+}
+END_TEST
+
 static void call_plain(const char *path, const char *interface, const char *member)
 {
 	sd_bus_message *reply = scene_call(&scene, path, interface, member, "a{sv}", 0);
@@ -522,6 +568,8 @@ int main(void)
 	tcase_add_test(tcase, test_what_does_not_exist_is_named_in_the_error);
 	tcase_add_test(tcase, test_the_timeline_has_an_entry_for_each_share_and_stage);
 	tcase_add_test(tcase, test_every_method_refuses_an_unknown_option_by_name);
+	tcase_add_test(tcase, test_a_quotation_that_ends_within_a_character_is_mended);
+	tcase_add_test(tcase, test_text_that_is_utf_8_passes_unchanged_and_nothing_else_does);
 	tcase_add_test(tcase, test_the_owner_of_the_daemon_may_reload_pause_resume_and_retry);
 	tcase_add_test(tcase, test_an_operation_that_fails_gives_its_own_name_and_sentence);
 	suite_add_tcase(suite, tcase);
