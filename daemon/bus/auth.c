@@ -27,6 +27,8 @@ struct auth_request {
 	sd_bus_message *call;        /* one reference */
 	sd_bus_slot *question;       /* the call to the bus or to polkit that waits for its reply */
 	enum auth_action action;
+	bool has_owner;
+	struct auth_owner owner;
 	auth_granted_fn granted;
 	bool is_at_polkit;
 	uid_t uid; /* of the caller, once the bus has said it */
@@ -39,6 +41,7 @@ static const struct {
 	[AUTH_RELOAD] = { "Reload", "org.nodeinit1.reload" },
 	[AUTH_PAUSE] = { "Pause and Resume", "org.nodeinit1.pause" },
 	[AUTH_RETRY] = { "Retry", "org.nodeinit1.retry" },
+	[AUTH_RELEASE] = { "ReleaseLease", "org.nodeinit1.release-lease" },
 	[AUTH_LOG_LEVEL] = { "Writing LogLevel", NULL },
 };
 
@@ -61,7 +64,8 @@ static struct auth_request *request_free(struct auth_request *request)
 }
 
 static struct auth_request *request_new(struct bus_service *service, sd_bus_message *call,
-                                        enum auth_action action, auth_granted_fn granted)
+                                        enum auth_action action, const struct auth_owner *owner,
+                                        auth_granted_fn granted)
 {
 	struct auth_request *request = calloc(1, sizeof(*request));
 
@@ -70,6 +74,9 @@ static struct auth_request *request_new(struct bus_service *service, sd_bus_mess
 	request->service = service;
 	request->call = sd_bus_message_ref(call);
 	request->action = action;
+	request->has_owner = owner != NULL;
+	if (owner)
+		request->owner = *owner;
 	request->granted = granted;
 	request->next = service->auth.requests;
 	if (request->next)
@@ -102,15 +109,23 @@ static bool has_polkit(const struct auth_request *request)
 static void refuse_not_root(struct auth_request *request)
 {
 	scoped(freep) char *sentence = NULL;
-	const char *others = "";
+	const char *what = actions[request->action].what, *others = "";
+	int r;
 
 	if (has_polkit(request))
 		others = " and for whom polkit lets";
 	else if (!request->service->is_system_bus)
 		others = " and for the user the daemon runs as";
-	if (asprintf(&sentence, "%s: for root%s, not for uid %u; ask again as root.",
-	             actions[request->action].what, others, request->uid) < 0)
-		sentence = NULL;
+	if (request->has_owner)
+		r = asprintf(
+			&sentence,
+			"%s belongs to uid %u; %s is for that user, for root%s, not for uid %u.",
+			request->owner.what, request->owner.uid, what, others, request->uid);
+	else
+		r = asprintf(&sentence, "%s: for root%s, not for uid %u; ask again as root.", what,
+		             others, request->uid);
+	if (r < 0)
+		sentence = NULL; /* asprintf(3) leaves it undefined */
 	refuse(request, -EACCES, sentence);
 }
 
@@ -194,7 +209,8 @@ static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error
 		return 1;
 	}
 	request->uid = uid;
-	if (uid == 0 || (!service->is_system_bus && uid == geteuid()))
+	if (uid == 0 || (request->has_owner && uid == request->owner.uid) ||
+	    (!service->is_system_bus && uid == geteuid()))
 		grant(request);
 	else if (has_polkit(request))
 		ask_polkit(request);
@@ -213,7 +229,7 @@ static bool has_room(const struct auth *auth, const char *sender)
 }
 
 int auth_request(struct bus_service *service, sd_bus_message *call, enum auth_action action,
-                 auth_granted_fn granted, sd_bus_error *ret_error)
+                 const struct auth_owner *owner, auth_granted_fn granted, sd_bus_error *ret_error)
 {
 	scoped(sd_bus_message_unrefp) sd_bus_message *question = NULL;
 	const char *sender = sd_bus_message_get_sender(call);
@@ -234,7 +250,7 @@ int auth_request(struct bus_service *service, sd_bus_message *call, enum auth_ac
 	if (r < 0)
 		return r;
 
-	request = request_new(service, call, action, granted);
+	request = request_new(service, call, action, owner, granted);
 	if (!request)
 		return -ENOMEM;
 	r = sd_bus_call_async(service->bus, &request->question, question, on_uid, request,

@@ -121,7 +121,7 @@ static int on_call(sd_bus_message *call, void *userdata, sd_bus_error *ret_error
 	r = read_new_level(call, &level, ret_error);
 	if (r < 0)
 		return r;
-	return auth_request(service, call, AUTH_LOG_LEVEL, level_granted, ret_error);
+	return auth_request(service, call, AUTH_LOG_LEVEL, NULL, level_granted, ret_error);
 }
 
 static const sd_bus_vtable log_control_vtable[] = {

@@ -2,6 +2,8 @@
 /* org.nodeinit1.Manager */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "../../dbus/names.h"
 #include "error.h"
@@ -145,6 +147,89 @@ static int on_get_timeline(sd_bus_message *call, void *userdata, sd_bus_error *r
 	return r < 0 ? r : send_list(reply);
 }
 
+static int append_lease(sd_bus_message *reply, const struct lease_view *lease)
+{
+	return sd_bus_message_append(reply, "(ssutsuustta{sv})", lease->id, lease->pool,
+	                             lease->node_id, lease->bytes, lease->state, lease->uid,
+	                             (uint32_t) lease->pid, lease->unit, lease->since_realtime_usec,
+	                             lease->since_monotonic_usec, 0);
+}
+
+static int on_list_leases(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
+{
+	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const struct bus_service *service = ((struct bus_object *) userdata)->service;
+	scoped(freep) struct lease_view *leases = NULL;
+	size_t nr_leases = 0;
+	int r;
+
+	r = begin_list(call, "(ssutsuustta{sv})", &reply, ret_error);
+	if (r < 0)
+		return r;
+	r = service->ops->leases(service->arg, &leases, &nr_leases);
+	if (r < 0)
+		return bus_error_set(ret_error, r, NULL);
+	for (size_t i = 0; i < nr_leases && r >= 0; i++)
+		r = append_lease(reply, &leases[i]);
+	return r < 0 ? r : send_list(reply);
+}
+
+static int refuse_release(int error, const char *id, const char *sentence, sd_bus_error *ret_error)
+{
+	if (error == -ESRCH && !sentence)
+		return bus_error_setf(ret_error, error,
+		                      "There is no lease \"%.64s\"; ListLeases shows all.", id);
+	if (error == -EALREADY && !sentence)
+		return bus_error_setf(ret_error, error,
+		                      "Lease %.64s drains already; it is gone once nobody has its "
+		                      "memory open or mapped any more.",
+		                      id);
+	return bus_error_set(ret_error, error, sentence);
+}
+
+static int release_granted(struct bus_service *service, sd_bus_message *call,
+                           sd_bus_error *ret_error)
+{
+	scoped(freep) char *sentence = NULL;
+	const char *id;
+	int r;
+
+	r = sd_bus_message_rewind(call, 1);
+	if (r >= 0)
+		r = sd_bus_message_read(call, "s", &id);
+	if (r < 0)
+		return r;
+	r = service->ops->release(service->arg, id, &sentence);
+	if (r < 0)
+		return refuse_release(r, id, sentence, ret_error);
+	return sd_bus_reply_method_return(call, "");
+}
+
+/* An id is never given twice: whose it is now, it is when the bus has said who asks. */
+static int on_release_lease(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
+{
+	struct bus_service *service = ((struct bus_object *) userdata)->service;
+	struct auth_owner owner;
+	const char *id;
+	size_t nr_digits;
+	int r;
+
+	r = sd_bus_message_read(call, "s", &id);
+	if (r < 0)
+		return r;
+	r = options_read_none(call, ret_error);
+	if (r < 0)
+		return r;
+	nr_digits = strspn(id, "0123456789");
+	if (nr_digits == 0 || nr_digits > 20 || id[nr_digits] != '\0')
+		return refuse_release(-ESRCH, id, NULL, ret_error);
+	r = service->ops->lease_owner(service->arg, id, &owner.uid);
+	if (r < 0)
+		return refuse_release(r, id, NULL, ret_error);
+	(void) snprintf(owner.what, sizeof(owner.what), "Lease %s", id);
+	return auth_request(service, call, AUTH_RELEASE, &owner, release_granted, ret_error);
+}
+
 static int reload_granted(struct bus_service *service, sd_bus_message *call,
                           sd_bus_error *ret_error)
 {
@@ -181,7 +266,7 @@ static int ask_for(sd_bus_message *call, void *userdata, enum auth_action action
 	r = options_read_none(call, ret_error);
 	if (r < 0)
 		return r;
-	return auth_request(object->service, call, action, granted, ret_error);
+	return auth_request(object->service, call, action, NULL, granted, ret_error);
 }
 
 static int on_reload(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
@@ -225,6 +310,10 @@ static const sd_bus_vtable manager_vtable[] = {
 	                        SD_BUS_RESULT("o", pool), on_get_pool, OPEN),
 	SD_BUS_METHOD_WITH_ARGS("GetTimeline", SD_BUS_ARGS("a{sv}", options),
 	                        SD_BUS_RESULT("a(usssttta{sv})", entries), on_get_timeline, OPEN),
+	SD_BUS_METHOD_WITH_ARGS("ListLeases", SD_BUS_ARGS("a{sv}", options),
+	                        SD_BUS_RESULT("a(ssutsuustta{sv})", leases), on_list_leases, OPEN),
+	SD_BUS_METHOD_WITH_ARGS("ReleaseLease", SD_BUS_ARGS("s", id, "a{sv}", options),
+	                        SD_BUS_NO_RESULT, on_release_lease, OPEN),
 	SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_ARGS("a{sv}", options), SD_BUS_NO_RESULT,
 	                        on_reload, OPEN),
 	SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("a{sv}", options), SD_BUS_NO_RESULT, on_pause,

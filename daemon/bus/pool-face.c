@@ -67,7 +67,34 @@ static int on_retry(sd_bus_message *call, void *userdata, sd_bus_error *ret_erro
 	r = options_read_none(call, ret_error);
 	if (r < 0)
 		return r;
-	return auth_request(object->service, call, AUTH_RETRY, retry_granted, ret_error);
+	return auth_request(object->service, call, AUTH_RETRY, NULL, retry_granted, ret_error);
+}
+
+static int on_lease(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
+{
+	struct bus_object *object = userdata;
+	const struct pool_view *view = bus_object_shown(object);
+	struct lease_request request = { .pool = view->name };
+	uint32_t node_id = 0;
+	const struct option options[] = {
+		{ "node", 'u', &node_id, &request.has_node },
+		{ "strict", 'b', &request.is_strict, NULL },
+		{ "wait", 'b', &request.may_wait, NULL },
+	};
+	int r;
+
+	r = sd_bus_message_read(call, "t", &request.bytes);
+	if (r < 0)
+		return r;
+	r = options_read(call, options, ELEMENTS(options), ret_error);
+	if (r < 0)
+		return r;
+	request.node_id = node_id;
+	if (request.is_strict && !request.has_node)
+		return bus_error_set(ret_error, -EINVAL,
+		                     "Option \"strict\" of Lease means the node of option "
+		                     "\"node\", which is missing.");
+	return lease_calls_begin(object->service, call, &request, ret_error);
 }
 
 #define PROPERTY(name, type, member)                                                  \
@@ -78,6 +105,10 @@ static const sd_bus_vtable pool_vtable[] = {
 	SD_BUS_VTABLE_START(0),
 	SD_BUS_METHOD_WITH_ARGS("Retry", SD_BUS_ARGS("a{sv}", options), SD_BUS_NO_RESULT, on_retry,
 	                        SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS(
+		"Lease", SD_BUS_ARGS("t", bytes, "a{sv}", options),
+		SD_BUS_RESULT("h", memory, "h", lifetime, "s", id, "u", node, "t", bytes), on_lease,
+		SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_PROPERTY("Name", "s", NULL, offsetof(struct pool_object, shown.name),
 	                SD_BUS_VTABLE_PROPERTY_CONST),
 	PROPERTY("Kind", "s", kind),
@@ -90,6 +121,7 @@ static const sd_bus_vtable pool_vtable[] = {
 	PROPERTY("BytesDone", "t", done_bytes),
 	PROPERTY("BytesShort", "t", short_bytes),
 	PROPERTY("BytesLeased", "t", leased_bytes),
+	PROPERTY("BytesDraining", "t", draining_bytes),
 	SD_BUS_PROPERTY("Shares", "a(ustttts)", get_shares, offsetof(struct pool_object, shown),
 	                SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	SD_BUS_VTABLE_END,

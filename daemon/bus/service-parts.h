@@ -12,9 +12,12 @@
 #include <systemd/sd-bus.h>
 
 #include "auth.h"
+#include "lease-calls.h"
+#include "lease-units.h"
 #include "loop.h"
 #include "object.h"
 #include "service.h"
+#include "unit-job.h"
 
 /* objects.c: everything that is shown, and the one timer that tells of its changes. */
 struct objects {
@@ -52,6 +55,9 @@ struct bus_service {
 
 	struct objects objects;
 	struct auth auth;
+	struct lease_calls lease_calls;
+	struct lease_units lease_units;
+	struct unit_job unit_job;
 };
 
 /* The bus takes less off our hands than we have for it: add nothing that is not necessary. */

@@ -32,6 +32,9 @@ static void disconnect(struct bus_service *service)
 	ev_timer_stop(service->loop, &service->timer);
 	service->owns_name = false;
 	service->fault = 0;
+	lease_units_clear(service);
+	unit_job_clear(service);
+	lease_calls_clear(service);
 	auth_clear(service);
 	service->name_request = sd_bus_slot_unref(service->name_request);
 	service->name_lost = sd_bus_slot_unref(service->name_lost);

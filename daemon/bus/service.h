@@ -66,7 +66,8 @@ struct bus_service_ops {
 	 * any case once, by bus_service_answer_lease(), unless lease_cancelled() comes first.
 	 */
 	void (*lease)(void *arg, struct lease_call *call, const struct lease_request *request);
-	/* The client of a call that was not answered yet is gone, or the bus is. Forget @call. */
+	/* The client of a call that was not answered yet is gone, or the bus is, or the service is
+	 * being freed. Forget @call. */
 	void (*lease_cancelled)(void *arg, struct lease_call *call);
 	/* Which unit the client of a granted lease runs in, when the service manager said it. */
 	void (*lease_unit)(void *arg, const char *id, const char *unit);
@@ -101,6 +102,14 @@ int bus_service_start(struct bus_service *service);
 struct bus_service *bus_service_free(struct bus_service *service);
 DEFINE_SCOPED(struct bus_service *, bus_service_free)
 
+/*
+ * Ask the service manager what it is about to do with this process's unit. @answered is called at
+ * most once, from the loop: with "stop", "restart", another type of job, or "" when it has none or
+ * does not say. Return: 0; -ENOTCONN there is nobody to ask; -errno. @answered is not called then.
+ */
+int bus_service_ask_job(struct bus_service *service,
+                        void (*answered)(void *arg, const char *job_type), void *arg);
+
 /* Whether the name is owned now. */
 bool bus_service_is_connected(const struct bus_service *service);
 
@@ -112,8 +121,11 @@ int bus_service_show_pool(struct bus_service *service, const struct pool_view *v
 
 /*
  * Answer a Lease: with @answer when @error is 0, else with the D-Bus error of @error (see error.c)
- * and @sentence (NULL: a general one). The call is gone afterwards.
- * Return: 0 the reply is on its way; -errno it could not be sent: whoever granted takes it back.
+ * and @sentence (NULL: a general one). May be called from within ops->lease. The call is gone
+ * afterwards. After a lease was answered the service manager is asked for the client's unit, which
+ * may come through ops->lease_unit.
+ * Return: 0 the reply is on its way; -errno it could not be sent: whoever granted takes it back,
+ * and the client gets that error.
  */
 int bus_service_answer_lease(struct bus_service *service, struct lease_call *call, int error,
                              const char *sentence, const struct lease_answer *answer);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../daemon/base/scoped.h"
+#include "scene-leases.h"
 #include "scene.h"
 
 #define LIMIT_SECONDS 20.
@@ -96,6 +97,12 @@ static const struct bus_service_ops ops = {
 	.resume = resume_work,
 	.retry = retry,
 	.timeline = timeline,
+	.lease = scene_lease,
+	.lease_cancelled = scene_lease_cancelled,
+	.lease_unit = scene_lease_unit,
+	.leases = scene_list_leases,
+	.lease_owner = scene_lease_owner,
+	.release = scene_release,
 	.log_level_changed = log_level_changed,
 	.on_connected = on_connected,
 };
@@ -113,7 +120,11 @@ static void on_client_lost(int error, void *arg)
 
 void scene_begin_without_service(struct scene *scene)
 {
+	const char *limits = scene->fixture.limits;
+
 	memset(scene, 0, sizeof(*scene));
+	scene->fixture.limits = limits;
+	scene->leases.memory = -1;
 	bus_fixture_start(&scene->fixture);
 	scene->loop = ev_loop_new(EVFLAG_AUTO);
 	ck_assert_ptr_nonnull(scene->loop);
@@ -148,6 +159,12 @@ void scene_begin(struct scene *scene)
 	begin(scene, bus_fixture_address(&scene->fixture));
 }
 
+void scene_begin_with_limits(struct scene *scene, const char *limits)
+{
+	scene->fixture.limits = limits;
+	scene_begin(scene);
+}
+
 void scene_begin_as_system_bus(struct scene *scene)
 {
 	scene_begin_without_service(scene);
@@ -163,6 +180,8 @@ void scene_end(struct scene *scene)
 	ev_timer_stop(scene->loop, &scene->limit);
 	ev_loop_destroy(scene->loop);
 	bus_fixture_stop(&scene->fixture);
+	scene_leases_clear(&scene->leases);
+	scene->fixture.limits = NULL;
 }
 
 void scene_set_limit(struct scene *scene)
@@ -223,33 +242,53 @@ sd_bus_message *scene_get(struct scene *scene, const char *path, const char *int
 	return reply;
 }
 
-/* In the child: one blocking call; the error's name goes to @result_fd. */
-_Noreturn static void call_and_exit(const struct scene *scene, const char *path,
-                                    const char *interface, const char *member, bool is_interactive,
-                                    const char *const *set_strings, int result_fd)
+/* What the error of nobody's last call was: its name, and after the zero its sentence. */
+static char nobodys_error[512];
+
+struct nobodys_call {
+	const char *path, *interface, *member;
+	bool is_interactive;
+	int (*fill)(sd_bus_message *call); /* NULL: see the others */
+	const char *const *set_strings;    /* NULL: empty options */
+};
+
+static int fill_call(sd_bus_message *message, const struct nobodys_call *call)
 {
-	sd_bus_message *call = NULL;
+	if (call->fill)
+		return call->fill(message);
+	if (call->set_strings)
+		return sd_bus_message_append(message, "ssv", call->set_strings[0],
+		                             call->set_strings[1], "s", call->set_strings[2]);
+	return sd_bus_message_append(message, "a{sv}", 0);
+}
+
+/* In the child: one blocking call; the error goes to @result_fd. */
+_Noreturn static void call_and_exit(const struct scene *scene, const struct nobodys_call *call,
+                                    int result_fd)
+{
+	static const gid_t groups[] = { SCENE_NOBODYS_GROUP };
+	sd_bus_message *message = NULL;
 	sd_bus_error error = SD_BUS_ERROR_NULL;
-	const char *name = "";
 	sd_bus *bus;
 	int r;
 
-	if (setgroups(0, NULL) < 0 || setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+	if (setgroups(1, groups) < 0 || setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
 		_exit(1);
 	bus = bus_fixture_connect(&scene->fixture);
-	r = sd_bus_message_new_method_call(bus, &call, NODEINIT_BUS_NAME, path, interface, member);
-	if (r >= 0 && set_strings)
-		r = sd_bus_message_append(call, "ssv", set_strings[0], set_strings[1], "s",
-		                          set_strings[2]);
-	else if (r >= 0)
-		r = sd_bus_message_append(call, "a{sv}", 0);
+	r = sd_bus_message_new_method_call(bus, &message, NODEINIT_BUS_NAME, call->path,
+	                                   call->interface, call->member);
 	if (r >= 0)
-		r = sd_bus_message_set_allow_interactive_authorization(call, is_interactive);
+		r = fill_call(message, call);
 	if (r >= 0)
-		r = sd_bus_call(bus, call, 0, &error, NULL);
+		r = sd_bus_message_set_allow_interactive_authorization(message,
+		                                                       call->is_interactive);
+	if (r >= 0)
+		r = sd_bus_call(bus, message, 0, &error, NULL);
 	if (r < 0)
-		name = error.name ? error.name : "no error name";
-	_exit(write(result_fd, name, strlen(name) + 1) < 0);
+		(void) snprintf(nobodys_error, sizeof(nobodys_error), "%s%c%s",
+		                error.name ? error.name : "no error name", 0,
+		                error.message ? error.message : "");
+	_exit(write(result_fd, nobodys_error, sizeof(nobodys_error)) < 0);
 }
 
 static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents)
@@ -258,28 +297,60 @@ static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents)
 	ev_io_stop(loop, watcher);
 }
 
-const char *scene_call_as_nobody(struct scene *scene, const char *path, const char *interface,
-                                 const char *member, bool is_interactive,
-                                 const char *const *set_strings)
+static const char *call_as_nobody(struct scene *scene, const struct nobodys_call *call)
 {
-	static char name[256];
 	ev_io result;
 	int fds[2];
 	pid_t pid;
 
+	memset(nobodys_error, 0, sizeof(nobodys_error));
 	ck_assert_int_eq(pipe(fds), 0);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
-		call_and_exit(scene, path, interface, member, is_interactive, set_strings, fds[1]);
+		call_and_exit(scene, call, fds[1]);
 	(void) close(fds[1]);
 	ev_io_init(&result, on_readable, fds[0], EV_READ);
 	ev_io_start(scene->loop, &result);
 	scene_until(scene, !ev_is_active(&result));
-	ck_assert_int_gt(read(fds[0], name, sizeof(name) - 1), 0);
+	ck_assert_int_gt(read(fds[0], nobodys_error, sizeof(nobodys_error) - 1), 0);
 	(void) close(fds[0]);
 	(void) waitpid(pid, NULL, 0);
-	return name;
+	return nobodys_error;
+}
+
+const char *scene_call_as_nobody(struct scene *scene, const char *path, const char *interface,
+                                 const char *member, bool is_interactive,
+                                 const char *const *set_strings)
+{
+	const struct nobodys_call call = {
+		.path = path,
+		.interface = interface,
+		.member = member,
+		.is_interactive = is_interactive,
+		.set_strings = set_strings,
+	};
+
+	return call_as_nobody(scene, &call);
+}
+
+const char *scene_call_filled_as_nobody(struct scene *scene, const char *path,
+                                        const char *interface, const char *member,
+                                        int (*fill)(sd_bus_message *call))
+{
+	const struct nobodys_call call = {
+		.path = path,
+		.interface = interface,
+		.member = member,
+		.fill = fill,
+	};
+
+	return call_as_nobody(scene, &call);
+}
+
+const char *scene_nobodys_sentence(void)
+{
+	return nobodys_error + strlen(nobodys_error) + 1;
 }
 
 static void render(sd_bus_message *message, FILE *out)

@@ -17,6 +17,38 @@
 #include "bus-fixture.h"
 #include "suite.h"
 
+struct scene;
+
+#define SCENE_CALLS_MAX     512
+#define SCENE_LIFETIMES_MAX 512
+
+/* What Pool.Lease and its kin answer, and what they were asked for. */
+struct scene_leases {
+	bool is_late;                      /* keep the call: scene_answer_lease() */
+	int error;                         /* 0: lend; -errno, with the scene's sentence */
+	void (*hook)(struct scene *scene); /* runs within ops->lease, before the answer */
+
+	int memory;                         /* the file that is lent, made for the first lease */
+	int lifetimes[SCENE_LIFETIMES_MAX]; /* our ends of the last ones, a ring */
+	unsigned nr_lent;
+	int result; /* of the last bus_service_answer_lease() */
+
+	struct lease_call *calls[SCENE_CALLS_MAX]; /* that wait */
+	unsigned nr_calls;
+	unsigned nr_requests, nr_cancelled;
+	struct lease_request request; /* the last one; pool and gids are below */
+	char pool[64];
+	gid_t gids[8]; /* the first ones */
+
+	unsigned nr_units;
+	char unit_id[24], unit[64]; /* the last one */
+
+	unsigned nr_listed; /* how many ListLeases shows */
+	uid_t owner;        /* of lease 7; there is no other */
+	unsigned nr_releases;
+	char released_id[24];
+};
+
 struct scene {
 	struct bus_fixture fixture;
 	struct ev_loop *loop;
@@ -35,6 +67,7 @@ struct scene {
 	int level;
 	unsigned nr_owned, nr_lost;
 	int lost_error;
+	struct scene_leases leases;
 };
 
 /* A service on the fixture's own address, its name owned, and a client. */
@@ -42,6 +75,9 @@ void scene_begin(struct scene *scene);
 /* The same with a service that takes the test's bus for the system bus. */
 void scene_begin_as_system_bus(struct scene *scene);
 void scene_end(struct scene *scene);
+
+/* The same as scene_begin() on a bus with other limits (bus-fixture.h). */
+void scene_begin_with_limits(struct scene *scene, const char *limits);
 
 /* Only bus and loop; the service is made by scene_add_service(), but not started. */
 void scene_begin_without_service(struct scene *scene);
@@ -74,6 +110,22 @@ sd_bus_message *scene_get(struct scene *scene, const char *path, const char *int
 const char *scene_call_as_nobody(struct scene *scene, const char *path, const char *interface,
                                  const char *member, bool is_interactive,
                                  const char *const *set_strings);
+
+/*
+ * As nobody, with the supplementary group SCENE_NOBODYS_GROUP; @fill appends the arguments.
+ * scene_nobodys_sentence() is the error's text then, also valid until the next call.
+ */
+#define SCENE_NOBODYS_GROUP 4242
+const char *scene_call_filled_as_nobody(struct scene *scene, const char *path,
+                                        const char *interface, const char *member,
+                                        int (*fill)(sd_bus_message *call));
+const char *scene_nobodys_sentence(void);
+
+/* Answer waiting call @i, as leases.error says. The others move up. */
+void scene_answer_lease(struct scene *scene, unsigned i);
+
+/* How many of the last lifetimes are still open on the other side. */
+unsigned scene_open_lifetimes(const struct scene *scene);
 
 /* The value that @message stands before, as text, whatever its type. The caller frees. */
 char *scene_render(sd_bus_message *message);

@@ -113,7 +113,7 @@ static const char *ask(const char *member)
 static void assert_untouched(void)
 {
 	ck_assert_uint_eq(scene.nr_reloads + scene.nr_pauses + scene.nr_resumes + scene.nr_retries +
-	                          scene.nr_levels,
+	                          scene.nr_levels + scene.leases.nr_releases,
 	                  0);
 }
 
@@ -173,6 +173,11 @@ START_TEST(test_root_is_not_sent_to_polkit)
 }
 END_TEST
 
+static int fill_release(sd_bus_message *call)
+{
+	return sd_bus_message_append(call, "sa{sv}", "7", 0);
+}
+
 START_TEST(test_whom_polkit_lets_may_under_the_action_of_the_method)
 {
 	begin_polkit(1, 0);
@@ -188,6 +193,12 @@ START_TEST(test_whom_polkit_lets_may_under_the_action_of_the_method)
 	ck_assert_str_eq(polkit.action, "org.nodeinit1.retry");
 	ck_assert_uint_eq(scene.nr_reloads + scene.nr_pauses + scene.nr_resumes + scene.nr_retries,
 	                  4);
+	ck_assert_str_eq(scene_call_filled_as_nobody(&scene, NODEINIT_PATH,
+	                                             NODEINIT_MANAGER_INTERFACE, "ReleaseLease",
+	                                             fill_release),
+	                 "");
+	ck_assert_str_eq(polkit.action, "org.nodeinit1.release-lease");
+	ck_assert_uint_eq(scene.leases.nr_releases, 1);
 	end_polkit();
 }
 END_TEST

@@ -150,9 +150,9 @@ static const struct {
 	const char *path;
 	size_t nr_members;
 } faces[] = {
-	{ NODEINIT_MANAGER_INTERFACE, NODEINIT_PATH, 8 + 14 },
+	{ NODEINIT_MANAGER_INTERFACE, NODEINIT_PATH, 10 + 14 },
 	{ NODEINIT_NODE_INTERFACE, NODEINIT_NODE_PREFIX "/0", 16 },
-	{ NODEINIT_POOL_INTERFACE, NODEINIT_POOL_PREFIX "/guests", 1 + 10 },
+	{ NODEINIT_POOL_INTERFACE, NODEINIT_POOL_PREFIX "/guests", 2 + 11 },
 };
 
 START_TEST(test_the_xml_says_what_the_service_shows)

@@ -48,11 +48,14 @@ static const char bus_config[] =
 	"  <policy user=\"root\">\n"
 	"    <allow own=\"org.freedesktop.PolicyKit1\"/>\n"
 	"    <allow send_destination=\"org.freedesktop.PolicyKit1\"/>\n"
+	"    <allow own=\"org.freedesktop.systemd1\"/>\n"
+	"    <allow send_destination=\"org.freedesktop.systemd1\"/>\n"
 	"  </policy>\n"
 	"  <limit name=\"max_message_unix_fds\">16</limit>\n"
 	"  <limit name=\"max_connections_per_user\">256</limit>\n"
 	"  <limit name=\"max_replies_per_connection\">128</limit>\n"
 	"  <limit name=\"max_match_rules_per_connection\">512</limit>\n"
+	"%s"
 	"  <include>%s</include>\n"
 	"  <policy user=\"%u\">\n"
 	"    <allow own=\"" NODEINIT_BUS_NAME "\"/>\n"
@@ -91,7 +94,9 @@ static void write_config(const struct bus_fixture *fixture, const char *path)
 
 	file = fopen(path, "we");
 	ck_assert_ptr_nonnull(file);
-	ck_assert_int_gt(fprintf(file, bus_config, fixture->address, policy_path, getuid()), 0);
+	ck_assert_int_gt(fprintf(file, bus_config, fixture->address,
+	                         fixture->limits ? fixture->limits : "", policy_path, getuid()),
+	                 0);
 	ck_assert_int_eq(fclose(file), 0);
 }
 

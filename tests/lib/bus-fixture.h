@@ -14,11 +14,14 @@
 #include <sys/types.h>
 #include <systemd/sd-bus.h>
 
-/* Embedded by value; all zero before bus_fixture_start(). */
+/* Embedded by value; all zero before bus_fixture_start(), but for its limits. */
 struct bus_fixture {
 	char directory[64];     /* of the socket and the configuration; any user may enter */
 	char address[PATH_MAX]; /* D-Bus address, for --bus= and DBUS_SYSTEM_BUS_ADDRESS */
 	pid_t pid;
+	/* More of the configuration, as "<limit ...>", after the limits of a system bus, which it
+	 * overrides; NULL: nothing. Borrowed. May be set before bus_fixture_start(). */
+	const char *limits;
 };
 
 /*
