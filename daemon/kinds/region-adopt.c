@@ -21,17 +21,15 @@ static struct region *free_region(struct region_stage *stage, uint64_t bytes)
 
 	if (stage->nr_regions == 0)
 		return NULL;
-	/* All have one size, except that the last one may be smaller. */
-	last = stage->regions[stage->nr_regions - 1];
-	if (last->bytes == bytes && last->state == REGION_NEW)
-		return last;
 	while (stage->next_free < stage->nr_regions &&
 	       stage->regions[stage->next_free]->state != REGION_NEW)
 		stage->next_free++;
-	if (stage->next_free == stage->nr_regions ||
-	    stage->regions[stage->next_free]->bytes != bytes)
-		return NULL;
-	return stage->regions[stage->next_free];
+	if (stage->next_free < stage->nr_regions &&
+	    stage->regions[stage->next_free]->bytes == bytes)
+		return stage->regions[stage->next_free];
+	/* All have one size, except that the last one may be smaller. */
+	last = stage->regions[stage->nr_regions - 1];
+	return last->bytes == bytes && last->state == REGION_NEW ? last : NULL;
 }
 
 /* Return: 0 and *ret; -ENOSPC; -ENOMEM. */
