@@ -274,6 +274,22 @@ START_TEST(test_other_seeds_lose_others)
 }
 END_TEST
 
+START_TEST(test_a_look_sees_all_that_was_sent_before_it)
+{
+	char path[96], line[32];
+
+	(void) snprintf(path, sizeof(path), "%s/notify", d.directory);
+	ck_assert_int_eq(setenv("NOTIFY_SOCKET", path, 1), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		for (unsigned k = 0; k < 4; k++)
+			ck_assert_int_gt(sd_notifyf(0, "STATUS=%u %u", i, k), 0);
+		(void) snprintf(line, sizeof(line), "STATUS=%u 3", i);
+		ck_assert_msg(daemon_was_notified(&d, line), "%s was lost", line);
+		daemon_forget_notified(&d);
+	}
+}
+END_TEST
+
 START_TEST(test_a_wait_ends_with_what_is_put_in)
 {
 	const char *environment[] = { "ROLE=store 40", NULL };
@@ -309,6 +325,7 @@ int main(int argc, char **argv)
 	tcase_add_test(store, test_what_hangs_up_falls_out_unless_it_is_not_watched);
 	tcase_add_test(store, test_some_are_lost_by_a_seed_and_names_come_twice);
 	tcase_add_test(store, test_other_seeds_lose_others);
+	tcase_add_test(store, test_a_look_sees_all_that_was_sent_before_it);
 	tcase_add_test(store, test_a_wait_ends_with_what_is_put_in);
 	suite_add_tcase(suite, store);
 	return suite_main(suite);
