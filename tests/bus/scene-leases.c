@@ -11,6 +11,8 @@
 #include "../../daemon/base/scoped.h"
 #include "scene-leases.h"
 
+#define LIFETIME_LIMIT_MSEC 20000
+
 /* A new lifetime: our end is kept, in place of the oldest one. Return: the client's end. */
 static int begin_lifetime(struct scene_leases *leases)
 {
@@ -155,17 +157,36 @@ static unsigned nr_kept(const struct scene_leases *leases)
 	return leases->nr_lent < SCENE_LIFETIMES_MAX ? leases->nr_lent : SCENE_LIFETIMES_MAX;
 }
 
-unsigned scene_open_lifetimes(const struct scene *scene)
+/* The ends that have not hung up. Return: how many. */
+static unsigned find_open(const struct scene_leases *leases, struct pollfd *ret)
 {
-	const struct scene_leases *leases = &scene->leases;
 	unsigned nr_open = 0;
 
 	for (unsigned i = 0; i < nr_kept(leases); i++) {
 		struct pollfd end = { .fd = leases->lifetimes[i] };
 
-		nr_open += poll(&end, 1, 0) == 0;
+		if (poll(&end, 1, 0) == 0)
+			ret[nr_open++] = end;
 	}
 	return nr_open;
+}
+
+unsigned scene_open_lifetimes(const struct scene *scene)
+{
+	struct pollfd ends[SCENE_LIFETIMES_MAX];
+
+	return find_open(&scene->leases, ends);
+}
+
+void scene_await_lifetimes(const struct scene *scene, unsigned nr_open)
+{
+	struct pollfd ends[SCENE_LIFETIMES_MAX];
+	unsigned nr_now;
+
+	while ((nr_now = find_open(&scene->leases, ends)) > nr_open)
+		ck_assert_msg(poll(ends, nr_now, LIFETIME_LIMIT_MSEC) > 0,
+		              "%u lifetimes are open, %u should be", nr_now, nr_open);
+	ck_assert_uint_eq(nr_now, nr_open);
 }
 
 void scene_leases_clear(struct scene_leases *leases)

@@ -127,6 +127,9 @@ void scene_answer_lease(struct scene *scene, unsigned i);
 /* How many of the last lifetimes are still open on the other side. */
 unsigned scene_open_lifetimes(const struct scene *scene);
 
+/* Wait until so many are; the loop does not run meanwhile. The bus may be the last that has one. */
+void scene_await_lifetimes(const struct scene *scene, unsigned nr_open);
+
 /* The value that @message stands before, as text, whatever its type. The caller frees. */
 char *scene_render(sd_bus_message *message);
 

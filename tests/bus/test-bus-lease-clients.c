@@ -251,7 +251,7 @@ START_TEST(test_ten_thousand_leases_in_a_row_are_quick)
 		usecs[i] = client->answer_usec;
 	}
 	ck_assert_uint_eq(client->nr_leases, NR_IN_A_ROW);
-	scene_until(&scene, scene_open_lifetimes(&scene) == 0);
+	scene_await_lifetimes(&scene, 0);
 	assert_fast(usecs, NR_IN_A_ROW, "10 000 in a row");
 	ck_assert_uint_eq(scene.nr_lost, 0);
 }
@@ -281,7 +281,7 @@ START_TEST(test_a_client_that_never_reads_harms_nobody)
 	assert_error(reply, NODEINIT_ERROR_NOT_READY, NULL);
 	ck_assert_uint_ge(scene_open_lifetimes(&scene), NR_UNREAD);
 	(void) close(silent);
-	scene_until(&scene, scene_open_lifetimes(&scene) == 0);
+	scene_await_lifetimes(&scene, 0);
 	ck_assert_uint_eq(scene.nr_lost, 0);
 }
 END_TEST

@@ -137,9 +137,9 @@ START_TEST(test_a_lease_is_two_descriptors_and_what_they_are)
 
 	/* Two of the client, and the other end of the lifetime: the service keeps nothing. */
 	ck_assert_uint_eq(count_open_fds(), nr_before + 3);
-	ck_assert_uint_eq(scene_open_lifetimes(&scene), 1);
+	scene_await_lifetimes(&scene, 1);
 	reply = sd_bus_message_unref(reply);
-	ck_assert_uint_eq(scene_open_lifetimes(&scene), 0);
+	scene_await_lifetimes(&scene, 0);
 }
 END_TEST
 
