@@ -91,6 +91,8 @@ int lease_calls_release(void *arg, const char *id, char **ret_sentence)
 				ret_sentence,
 				"lease %s was ended already; its memory drains until nobody has it",
 				id) < 0);
+	if (r == 0 && book_find(manager->leases.book, lease.id, &lease) == 0)
+		leases_report_ended(&lease);
 	manager_look_soon(manager);
 	return r;
 }

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "kinds/region.h"
-#include "lease-calls.h"
 #include "lease-choice.h"
+#include "lease-grant.h"
 #include "pieces.h"
 
 /* Below the 25 s after which a client of sd-bus gives up by itself. */
@@ -49,11 +49,11 @@ void lease_calls_lease(void *arg, struct lease_call *call, const struct lease_re
 	/* who has waited longer goes first */
 	if (manager->leases.nr_waiters > 0)
 		(void) lease_calls_serve(manager, clock_monotonic_usec());
-	if (!lease_calls_may(manager, call, request) ||
-	    lease_calls_try(manager, call, request, request->may_wait))
+	if (!lease_grant_may(manager, call, request) ||
+	    lease_grant_try(manager, call, request, request->may_wait))
 		return;
 	if (waiter_add(&manager->leases, call, request) < 0)
-		lease_calls_refuse(manager, call, -ENOMEM, "out of memory");
+		lease_grant_refuse(manager, call, -ENOMEM, "out of memory");
 	else
 		manager_look_soon(manager);
 }
@@ -116,10 +116,10 @@ uint64_t lease_calls_serve(struct manager *manager, uint64_t now_usec)
 		struct managed_pool *pool = inventory_pool(&manager->inventory, waiter->pool);
 		char want[SIZE_TEXT_MAX];
 
-		if (lease_calls_try(manager, waiter->call, &waiter->request, true)) {
+		if (lease_grant_try(manager, waiter->call, &waiter->request, true)) {
 			waiter_remove(leases, i);
 		} else if (now_usec >= waiter->until_usec) {
-			lease_calls_refuse(
+			lease_grant_refuse(
 				manager, waiter->call, -EBUSY,
 				"pool %s has no region of %s ready after %u s (%s); ask again",
 				waiter->pool, size_text(waiter->request.bytes, want),
@@ -140,7 +140,7 @@ void lease_calls_end(struct manager *manager)
 	struct leases *leases = &manager->leases;
 
 	while (leases->nr_waiters > 0) {
-		lease_calls_refuse(manager, leases->waiters[0].call, -ECANCELED,
+		lease_grant_refuse(manager, leases->waiters[0].call, -ECANCELED,
 		                   "nodeinitd is stopping");
 		waiter_remove(leases, 0);
 	}

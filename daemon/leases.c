@@ -14,16 +14,10 @@
 #include "manager-state.h"
 #include "messages.h"
 
-static void on_event(void *arg, const struct book_event *event)
+void leases_report_ended(const struct lease *lease)
 {
-	const struct lease *lease = &event->lease;
 	char text[192], bytes[SIZE_TEXT_MAX], spent[SIZE_TEXT_MAX];
 
-	(void) arg;
-	if (event->what == BOOK_LEASE_OVER) {
-		log_debug("lease %" PRIu64 ": nobody has its memory any more", lease->id);
-		return;
-	}
 	(void) snprintf(
 		text, sizeof(text), "%s after %s; %s of pool %s on node %u drain",
 		lease->is_released ? "released" : "ended",
@@ -31,6 +25,15 @@ static void on_event(void *arg, const struct book_event *event)
 	                      spent),
 		size_text(lease->bytes, bytes), lease->pool, lease->node_id);
 	report_lease(MESSAGE_LEASE_ENDED, lease, text);
+}
+
+static void on_event(void *arg, const struct book_event *event)
+{
+	(void) arg;
+	if (event->what == BOOK_LEASE_ENDED)
+		leases_report_ended(&event->lease);
+	else
+		log_debug("lease %" PRIu64 ": nobody has its memory any more", event->lease.id);
 }
 
 /* Look at the book again at @due_usec, unless sooner; UINT64_MAX: when something happens. */

@@ -3,7 +3,7 @@
  * leases.h - the manager's part in leases: who may have one, from which node, and who waits
  *
  * Layer: top. Threads: main. The book (lease/book.h) knows what is lent; the bus brings the calls;
- * the pieces of the inventory have the regions. leases.c has their life, lease-calls.c the calls.
+ * the pieces of the inventory have the regions. leases.c has their life, lease-grant.c the calls.
  */
 #pragma once
 
@@ -56,6 +56,9 @@ void leases_restored(struct manager *manager);
 
 /* After a configuration was taken over: quotas, Users= and Groups=. */
 void leases_configure(struct manager *manager);
+
+/* The one line in the log about the end of a lease. */
+void leases_report_ended(const struct lease *lease);
 
 /* Hooks of apply.h and inventory.h. */
 void leases_share_comes(struct share *share, struct managed_share *managed, const char *pool,

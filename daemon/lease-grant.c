@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "lease-calls.h"
 #include "lease-choice.h"
+#include "lease-grant.h"
 #include "messages.h"
 
 static const struct pool_access *find_access(const struct leases *leases, const char *pool)
@@ -54,7 +54,7 @@ static void answer_granted(struct manager *manager, struct lease_call *call,
 	manager_look_soon(manager);
 }
 
-void lease_calls_refuse(struct manager *manager, struct lease_call *call, int error,
+void lease_grant_refuse(struct manager *manager, struct lease_call *call, int error,
                         const char *format, ...)
 {
 	scoped(freep) char *sentence = NULL;
@@ -73,13 +73,13 @@ static void answer_quota(struct manager *manager, struct lease_call *call,
 	char bytes[SIZE_TEXT_MAX];
 
 	if (which == 1)
-		lease_calls_refuse(
+		lease_grant_refuse(
 			manager, call, -EDQUOT,
 			"uid %u has as many leases as MaxLeases= allows, %u; end one, or raise "
 			"it in nodeinitd.conf",
 			request->uid, manager->config->daemon.max_leases);
 	else
-		lease_calls_refuse(
+		lease_grant_refuse(
 			manager, call, -EDQUOT,
 			"uid %u would have more than MaxBytes= allows, %s; end a lease, or raise "
 			"it in nodeinitd.conf",
@@ -98,7 +98,7 @@ static bool answer_nothing(struct manager *manager, struct lease_call *call,
 	if (request->has_node && request->is_strict)
 		(void) snprintf(where, sizeof(where), " on node %u", request->node_id);
 	if (request->bytes > prospect.largest_bytes && prospect.largest_bytes > 0) {
-		lease_calls_refuse(
+		lease_grant_refuse(
 			manager, call, -ENOSPC,
 			"pool %s has regions of %s%s, %s were asked for; a lease is one region: "
 			"raise RegionSize=",
@@ -109,24 +109,24 @@ static bool answer_nothing(struct manager *manager, struct lease_call *call,
 	if (may_wait && (prospect.nr_coming > 0 || prospect.nr_lent > 0))
 		return false;
 	if (prospect.nr_coming > 0)
-		lease_calls_refuse(
+		lease_grant_refuse(
 			manager, call, -EBUSY,
 			"pool %s has no region ready%s yet (%s): %zu are being built or drained; "
 			"wait, or ask again",
 			pool->name, where, share_state_text(pool->state), prospect.nr_coming);
 	else if (prospect.nr_lent > 0)
-		lease_calls_refuse(
+		lease_grant_refuse(
 			manager, call, -ENOSPC,
 			"pool %s has no region left%s: %zu are leased, %s; raise Size=, or wait "
 			"until one is returned",
 			pool->name, where, prospect.nr_lent, size_text(prospect.lent_bytes, have));
 	else
-		lease_calls_refuse(manager, call, -ENOSPC, "pool %s has no region%s (%s)",
+		lease_grant_refuse(manager, call, -ENOSPC, "pool %s has no region%s (%s)",
 		                   pool->name, where, share_state_text(pool->state));
 	return true;
 }
 
-bool lease_calls_try(struct manager *manager, struct lease_call *call,
+bool lease_grant_try(struct manager *manager, struct lease_call *call,
                      const struct lease_request *request, bool may_wait)
 {
 	const struct book_request wanted = {
@@ -142,7 +142,7 @@ bool lease_calls_try(struct manager *manager, struct lease_call *call,
 	int r, quota = 0;
 
 	if (!pool) {
-		lease_calls_refuse(manager, call, -ENOENT,
+		lease_grant_refuse(manager, call, -ENOENT,
 		                   "There is no pool \"%s\" any more; ListPools shows all.",
 		                   request->pool);
 		return true;
@@ -160,11 +160,11 @@ bool lease_calls_try(struct manager *manager, struct lease_call *call,
 		answer_quota(manager, call, request, quota);
 		return true;
 	case -ENOBUFS:
-		lease_calls_refuse(manager, call, r, "%d leases are out, more are not kept",
+		lease_grant_refuse(manager, call, r, "%d leases are out, more are not kept",
 		                   BOOK_LEASES_MAX);
 		return true;
 	default:
-		lease_calls_refuse(manager, call, r, "pool %s: no lease could be made: %s",
+		lease_grant_refuse(manager, call, r, "pool %s: no lease could be made: %s",
 		                   pool->name, strerror(-r));
 		return true;
 	}
@@ -177,23 +177,23 @@ static bool is_own_user(const struct manager *manager, uid_t uid)
 }
 
 /* Whether the caller may have what it asks for at all; answered where not. */
-bool lease_calls_may(struct manager *manager, struct lease_call *call,
+bool lease_grant_may(struct manager *manager, struct lease_call *call,
                      const struct lease_request *request)
 {
 	const struct managed_pool *pool = inventory_pool(&manager->inventory, request->pool);
 	const struct pool_access *access;
 
 	if (!manager->leases.book) {
-		lease_calls_refuse(manager, call, -EBUSY, "%s", manager->refused_text);
+		lease_grant_refuse(manager, call, -EBUSY, "%s", manager->refused_text);
 		return false;
 	}
 	if (!pool) {
-		lease_calls_refuse(manager, call, -ENOENT,
+		lease_grant_refuse(manager, call, -ENOENT,
 		                   "There is no pool \"%s\"; ListPools shows all.", request->pool);
 		return false;
 	}
 	if (pool->kind != POOL_REGION) {
-		lease_calls_refuse(manager, call, -EOPNOTSUPP,
+		lease_grant_refuse(manager, call, -EOPNOTSUPP,
 		                   "pool %s is of kind %s: only pools of kind region are leased",
 		                   pool->name, pool_kind_text(pool->kind));
 		return false;
@@ -202,7 +202,7 @@ bool lease_calls_may(struct manager *manager, struct lease_call *call,
 	if (!access_list_allows(access ? &access->list : &(struct access_list){ 0 }, request->uid,
 	                        request->gids, request->nr_gids) &&
 	    !is_own_user(manager, request->uid)) {
-		lease_calls_refuse(
+		lease_grant_refuse(
 			manager, call, -EACCES,
 			"pool %s may be leased by root and by whom its Users= and Groups= name, "
 			"not by uid %u",
@@ -210,7 +210,7 @@ bool lease_calls_may(struct manager *manager, struct lease_call *call,
 		return false;
 	}
 	if (request->has_node && !inventory_node(&manager->inventory, request->node_id)) {
-		lease_calls_refuse(manager, call, -ENXIO,
+		lease_grant_refuse(manager, call, -ENXIO,
 		                   "There is no node %u; ListNodes shows all.", request->node_id);
 		return false;
 	}
