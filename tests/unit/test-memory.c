@@ -1,75 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The real memory on the real kernel: a few MiB of each kind of page that this machine gives us.
- * The huge page pool is one for the whole machine: it is used under a lock and left as it was.
+/* How the real memory is made, filled and verified, for each kind of page that we are given here.
  */
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <numaif.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
-#include "../../daemon/base/size.h"
 #include "../../daemon/kinds/memory-map.h"
-#include "../../daemon/kinds/memory.h"
+#include "memory-kernel.h"
 #include "suite.h"
 
-#define HUGE       (2 * MIB)
-#define POOL_FILE  "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages"
-#define LOCK_FILE  "/run/lock/nodeinit-hugepages.lock"
-#define POOL_PAGES 16
-
 static uint64_t base_bytes;
-
-static struct memory memory_of(enum plan_page page, uint64_t page_bytes, uint64_t bytes)
-{
-	return (struct memory){
-		.fd = -1, .page = page, .page_bytes = page_bytes, .bytes = bytes, .node_id = 0
-	};
-}
-
-/* Whether the kernel gives us transparent huge pages. */
-static bool have_thp(void)
-{
-	struct memory memory = memory_of(PLAN_PAGE_THP, HUGE, HUGE);
-	int r = memory_system.make(&memory);
-
-	memory_system.destroy(&memory);
-	return r != -EOPNOTSUPP;
-}
-
-#define ANY_VALUE UINT32_MAX
-
-/*
- * From now on system call @nr with @value as its third argument answers -@error, as on a kernel
- * that lacks it, or where it fails. For the rest of the process: each test has one of its own.
- */
-static void deny(unsigned nr, uint32_t value, int error)
-{
-	const unsigned low = __BYTE_ORDER == __BIG_ENDIAN ? 4 : 0;
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2]) + low),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, value == ANY_VALUE ? 0 : 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t) error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { .len = ELEMENTS(filter), .filter = filter };
-
-	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
 
 static void deny_populate(void)
 {
@@ -250,61 +195,6 @@ START_TEST(test_a_huge_page_size_that_does_not_exist_is_unsupported)
 }
 END_TEST
 
-static uint64_t pool_read(void)
-{
-	FILE *file = fopen(POOL_FILE, "re");
-	unsigned long long nr = 0;
-
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%llu", &nr), 1);
-	(void) fclose(file);
-	return nr;
-}
-
-static bool pool_write(uint64_t nr)
-{
-	FILE *file = fopen(POOL_FILE, "we");
-
-	if (!file)
-		return false;
-	(void) fprintf(file, "%llu", (unsigned long long) nr);
-	return fclose(file) == 0;
-}
-
-/* In a child of its own, so that a failed assertion there does not skip the restoring. */
-static void with_pool(void (*run)(void))
-{
-	int lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600), status = -1;
-	uint64_t before;
-	pid_t pid;
-
-	ck_assert_int_ge(lock, 0);
-	ck_assert_int_eq(flock(lock, LOCK_EX), 0);
-	before = pool_read();
-	if (pool_write(before + POOL_PAGES) && pool_read() == before + POOL_PAGES) {
-		pid = fork();
-		if (pid == 0) {
-			run();
-			_exit(0);
-		}
-		(void) waitpid(pid, &status, 0);
-	}
-	(void) pool_write(before);
-	ck_assert_uint_eq(pool_read(), before);
-	(void) flock(lock, LOCK_UN);
-	(void) close(lock);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);
-}
-
-static void must(bool is_true, int line)
-{
-	if (is_true)
-		return;
-	(void) fprintf(stderr, "test-memory.c:%d: not so\n", line);
-	_exit(1);
-}
-#define MUST(condition) must(condition, __LINE__)
-
 static void run_hugetlb(void)
 {
 	struct memory memory = memory_of(PLAN_PAGE_HUGETLB, HUGE, POOL_PAGES * HUGE);
@@ -481,27 +371,6 @@ START_TEST(test_the_kernel_was_probed_once_and_says_what_it_has)
 	(void) munmap(page, base_bytes);
 }
 END_TEST
-
-static bool have_pool(void)
-{
-	int lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	bool has_lock = lock >= 0;
-
-	(void) fd_close(lock);
-	return has_lock && access(POOL_FILE, W_OK) == 0;
-}
-
-/* Tried on memory of our own: rights and limits are what mlock(2) makes of them. */
-static bool may_lock(size_t bytes)
-{
-	void *memory =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool is_locked = memory != MAP_FAILED && mlock2(memory, bytes, MLOCK_ONFAULT) == 0;
-
-	if (memory != MAP_FAILED)
-		(void) munmap(memory, bytes);
-	return is_locked;
-}
 
 static void add_base(TCase *tcase)
 {
