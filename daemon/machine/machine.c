@@ -16,8 +16,8 @@ bool probe_text(struct probe *probe, const char *path)
 int machine_probe(struct kernel *kernel, struct machine **ret)
 {
 	static int (*const steps[])(struct probe *) = {
-		probe_nodes,  probe_allowed,    probe_usable,
-		probe_blocks, probe_page_sizes, probe_limits,
+		probe_nodes,      probe_allowed,       probe_usable, probe_blocks,
+		probe_page_sizes, probe_device_memory, probe_limits,
 	};
 	scoped(machine_freep) struct machine *machine = NULL;
 	scoped(freep) struct probe *probe = NULL;

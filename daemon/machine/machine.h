@@ -50,6 +50,12 @@ struct machine_node {
 	uint64_t memory_bytes;
 	uint64_t mem_total_bytes; /* MemTotal of the node's meminfo, initialised so far */
 	uint64_t available_bytes; /* free, and page cache and slab that can be given back */
+	/*
+	 * Of memory_bytes, what is set aside for devices (CMA). It is lent to whoever can be moved,
+	 * such as our pages; once a device wants it, they are, and to another node if this one has
+	 * no room. 0 where it is not for devices but for huge pages (hugetlb_cma=).
+	 */
+	uint64_t device_bytes;
 	/* Last block end - first block start, holes included; memory_bytes without blocks. */
 	uint64_t spanned_bytes;
 	uint64_t nr_blocks;        /* memory blocks linked from the node */

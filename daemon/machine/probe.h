@@ -31,6 +31,9 @@ int probe_blocks(struct probe *probe);
 /* page-sizes.c: page_bytes, page_sizes, huge_page_bytes, thp; the nodes' huge pages */
 int probe_page_sizes(struct probe *probe);
 
+/* device-memory.c: the nodes' memory for devices. Wants nodes and page sizes. */
+int probe_device_memory(struct probe *probe);
+
 /* limits.c: cgroup_*; may_grow_hugepages. Wants nodes and page sizes. */
 int probe_limits(struct probe *probe);
 

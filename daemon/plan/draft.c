@@ -82,6 +82,7 @@ static int missing_node_ids(const struct draft *draft, struct idset *ret)
 	return 0;
 }
 
+/* Memory for devices is left beside: what is lent of it must have somewhere to go on this node. */
 static uint64_t reserve_bytes(const struct draft *draft, const struct machine_node *node)
 {
 	const struct daemon_config *config = &draft->config->daemon;
@@ -90,7 +91,7 @@ static uint64_t reserve_bytes(const struct draft *draft, const struct machine_no
 
 	if (!config->is_reserve_set)
 		bytes = bytes_max(bytes, DEFAULT_RESERVE_BYTES);
-	return bytes_min(bytes, node->memory_bytes);
+	return bytes_min(bytes_add(bytes, node->device_bytes), node->memory_bytes);
 }
 
 static int declare_node(struct draft *draft, const struct machine_node *node)

@@ -310,6 +310,34 @@ static int notice_lazy_nodes(struct draft *draft)
 		nodes, size_text(group.bytes, memory), size_text(shown_bytes, shown));
 }
 
+static int notice_devices(struct draft *draft)
+{
+	scoped(group_clear) struct group group = { .bytes = 0 };
+	scoped(freep) char *nodes = NULL;
+	char size[SIZE_TEXT_MAX];
+
+	for (size_t i = 0; i < draft->machine->nr_nodes; i++) {
+		const struct machine_node *node = &draft->machine->nodes[i];
+		int r;
+
+		if (node->device_bytes == 0)
+			continue;
+		r = idset_add(&group.nodes, node->node_id);
+		if (r < 0)
+			return r;
+		group.bytes = bytes_add(group.bytes, node->device_bytes);
+	}
+	if (idset_is_empty(&group.nodes))
+		return 0;
+	nodes = group_nodes(&group);
+	if (!nodes)
+		return -ENOMEM;
+	return draft_say(draft->plan,
+	                 "%s: %s set aside for devices (CMA) are left beside Reserve=; pages that "
+	                 "are lent there would go to another node once a device wants it",
+	                 nodes, size_text(group.bytes, size));
+}
+
 int draft_notice(struct draft *draft)
 {
 	int r = 0;
@@ -320,6 +348,8 @@ int draft_notice(struct draft *draft)
 		r = notice_pool(draft, i);
 	if (r == 0)
 		r = notice_lazy_nodes(draft);
+	if (r == 0)
+		r = notice_devices(draft);
 	if (r == 0)
 		r = draft_notice_pages(draft);
 	return r;

@@ -422,6 +422,60 @@ START_TEST(test_available_memory_leaves_out_shared_memory)
 }
 END_TEST
 
+/* As the kernel writes it: two zones of node 2 have such memory, what is free of it is no size. */
+static void set_devices(const char *first_lines)
+{
+	kernel_model_add_node(model, 0, "0", 4 * GIB);
+	kernel_model_add_node(model, 2, "1", 4 * GIB);
+	kernel_model_set_file(model, "/proc/meminfo",
+	                      "MemTotal: 8388608 kB\nCmaTotal: 262144 kB\nCmaFree: 4096 kB\n");
+	kernel_model_set_file(model, "/proc/zoneinfo",
+	                      "%s"
+	                      "Node 0, zone      DMA\n  pages free     3840\n"
+	                      "        managed  3840\n        cma      0\n"
+	                      "Node 2, zone    DMA32\n  per-node stats\n      nr_inactive_anon 5436\n"
+	                      "  pages free     114647\n        cma      32768\n"
+	                      "      nr_free_cma  512\n  pagesets\n    cpu: 0\n"
+	                      "Node 2, zone   Normal\n        cma      16384\n"
+	                      "Node 7, zone   Normal\n        cma      1\n",
+	                      first_lines);
+}
+
+START_TEST(test_memory_for_devices_is_known_by_node)
+{
+	set_devices("");
+	probe();
+	ck_assert_uint_eq(node_at(0)->device_bytes, 0);
+	ck_assert_uint_eq(node_at(2)->device_bytes, 192 * MIB);
+}
+END_TEST
+
+START_TEST(test_zones_of_a_thousand_cpus_are_read_to_the_end)
+{
+	const size_t nr_bytes = 3 * MIB;
+	char *lines = malloc(nr_bytes + 1);
+
+	ck_assert_ptr_nonnull(lines);
+	for (size_t i = 0; i < nr_bytes; i++)
+		lines[i] = "    cpu: 1023\n"[i % strlen("    cpu: 1023\n")];
+	lines[nr_bytes - 1] = '\n';
+	lines[nr_bytes] = '\0';
+	set_devices(lines);
+	free(lines);
+	probe();
+	ck_assert_uint_eq(node_at(2)->device_bytes, 192 * MIB);
+}
+END_TEST
+
+START_TEST(test_memory_for_huge_pages_is_no_devices)
+{
+	set_devices("");
+	kernel_model_set_file(model, "/proc/cmdline", "quiet hugetlb_cma=2:192M\n");
+	probe();
+	ck_assert_uint_eq(node_at(2)->device_bytes, 0);
+}
+END_TEST
+
 START_TEST(test_swap_is_seen_behind_its_heading)
 {
 	kernel_model_add_node(model, 0, "0", GIB);
@@ -486,6 +540,9 @@ static TCase *memory_case(void)
 	tcase_add_test(tcase, test_without_blocks_a_node_has_its_mem_total);
 	tcase_add_test(tcase, test_blocks_of_many_nodes_are_counted_each_for_its_own);
 	tcase_add_test(tcase, test_available_memory_leaves_out_shared_memory);
+	tcase_add_test(tcase, test_memory_for_devices_is_known_by_node);
+	tcase_add_test(tcase, test_zones_of_a_thousand_cpus_are_read_to_the_end);
+	tcase_add_test(tcase, test_memory_for_huge_pages_is_no_devices);
 	tcase_add_test(tcase, test_swap_is_seen_behind_its_heading);
 	return tcase;
 }

@@ -302,6 +302,32 @@ START_TEST(test_the_reserve_of_a_node_is_not_given_away)
 }
 END_TEST
 
+START_TEST(test_memory_for_devices_is_left_beside_the_reserve)
+{
+	world_add_node(&world, 0, 16 * GIB);
+	world_add_node(&world, 1, 16 * GIB)->device_bytes = 3 * GIB;
+	world_add_node(&world, 2, 2 * GIB)->device_bytes = 2 * GIB;
+	world_add_pool(&world, "a", POOL_REGION, "100%");
+	world_plan(&world);
+	world_expect(&world, 0, "a", 15 * GIB, GIB, PLAN_EXCEEDS_RESERVE);
+	world_expect(&world, 1, "a", 12 * GIB, 4 * GIB, PLAN_EXCEEDS_RESERVE);
+	world_expect(&world, 2, "a", 0, 2 * GIB, PLAN_EXCEEDS_RESERVE);
+	ck_assert_uint_eq(world.plan->nodes[0].reserved_bytes, GIB);
+	ck_assert_uint_eq(world.plan->nodes[1].reserved_bytes, 4 * GIB);
+	ck_assert_uint_eq(world.plan->nodes[2].reserved_bytes, 2 * GIB);
+	ck_assert(world_is_warned(&world, "nodes 1-2: 5 GiB set aside for devices (CMA)"));
+}
+END_TEST
+
+START_TEST(test_without_memory_for_devices_there_is_no_word_of_it)
+{
+	world_add_node(&world, 0, 16 * GIB);
+	world_add_pool(&world, "a", POOL_REGION, "1G");
+	world_plan(&world);
+	ck_assert(!world_is_warned(&world, "devices"));
+}
+END_TEST
+
 START_TEST(test_the_default_reserve_is_5_percent_and_at_least_256_mib)
 {
 	world.config.daemon.reserve = world_amount("5%");
@@ -555,6 +581,8 @@ int main(void)
 	tcase_add_test(cases, test_what_rounding_leaves_over_of_a_cgroup_goes_to_the_lowest_nodes);
 	tcase_add_test(cases, test_required_pools_take_of_a_cgroup_first_then_by_name);
 	tcase_add_test(cases, test_the_reserve_of_a_node_is_not_given_away);
+	tcase_add_test(cases, test_memory_for_devices_is_left_beside_the_reserve);
+	tcase_add_test(cases, test_without_memory_for_devices_there_is_no_word_of_it);
 	tcase_add_test(cases, test_the_default_reserve_is_5_percent_and_at_least_256_mib);
 	tcase_add_test(cases, test_120_pages_of_1g_on_125_gib_leave_the_reserve_to_the_system);
 	tcase_add_test(cases,
