@@ -429,16 +429,17 @@ static void set_devices(const char *first_lines)
 	kernel_model_add_node(model, 2, "1", 4 * GIB);
 	kernel_model_set_file(model, "/proc/meminfo",
 	                      "MemTotal: 8388608 kB\nCmaTotal: 262144 kB\nCmaFree: 4096 kB\n");
-	kernel_model_set_file(model, "/proc/zoneinfo",
-	                      "%s"
-	                      "Node 0, zone      DMA\n  pages free     3840\n"
-	                      "        managed  3840\n        cma      0\n"
-	                      "Node 2, zone    DMA32\n  per-node stats\n      nr_inactive_anon 5436\n"
-	                      "  pages free     114647\n        cma      32768\n"
-	                      "      nr_free_cma  512\n  pagesets\n    cpu: 0\n"
-	                      "Node 2, zone   Normal\n        cma      16384\n"
-	                      "Node 7, zone   Normal\n        cma      1\n",
-	                      first_lines);
+	kernel_model_set_file(
+		model, "/proc/zoneinfo",
+		"%s"
+		"Node 0, zone      DMA\n  pages free     3840\n"
+		"        managed  3840\n        cma      0\n"
+		"Node 2, zone    DMA32\n  per-node stats\n      nr_inactive_anon 5436\n"
+		"  pages free     114647\n        cma      32768\n"
+		"      nr_free_cma  512\n  pagesets\n    cpu: 0\n"
+		"Node 2, zone   Normal\n        cma      16384\n"
+		"Node 7, zone   Normal\n        cma      1\n",
+		first_lines);
 }
 
 START_TEST(test_memory_for_devices_is_known_by_node)
