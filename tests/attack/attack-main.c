@@ -78,7 +78,7 @@ END_TEST
 /* The next lessee, who moves into memory that is nobody's. */
 static void let_to_the_next(const char *former_id)
 {
-	struct landlord_lease lease;
+	struct daemon_lease lease;
 	int complaint;
 
 	ck_assert_uint_lt(nr_victims, ELEMENTS(victims));
@@ -121,7 +121,7 @@ static void assert_struck_in_vain(unsigned found)
 
 START_TEST(test_the_daemon_lets_nobody_be_harmed_and_its_books_are_right)
 {
-	struct landlord_lease lease;
+	struct daemon_lease lease;
 	unsigned nr_at_once = attack->is_hidden ? LANDLORD_REGIONS : LANDLORD_REGIONS - 1;
 
 	landlord_start(&landlord, pages, REGION_BYTES);

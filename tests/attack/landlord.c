@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <check.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "../../daemon/base/scoped.h"
+#include "../../daemon/base/size.h"
 #include "../../dbus/names.h"
 #include "landlord.h"
 
@@ -21,9 +21,9 @@ void landlord_start(struct landlord *landlord, const struct pages *pages, uint64
 	landlord->region_bytes = region_bytes;
 	daemon_fixture_start(&landlord->daemon);
 	(void) snprintf(text, sizeof(text),
-	                "[Pool]\nKind=region\nPageSize=%s\nNodes=0\nSize=%" PRIu64 "\n"
-	                "[Region]\nRegionSize=%" PRIu64 "\n",
-	                pages->setting, LANDLORD_REGIONS * region_bytes, region_bytes);
+	                "[Pool]\nKind=region\nPageSize=%s\nNodes=0\nSize=%" PRIu64 "M\n"
+	                "[Region]\nRegionSize=%" PRIu64 "M\n",
+	                pages->setting, LANDLORD_REGIONS * region_bytes / MIB, region_bytes / MIB);
 	daemon_write_pool(&landlord->daemon, POOL, text);
 	daemon_launch(&landlord->daemon, NULL);
 	landlord->pid = landlord->daemon.pid;
@@ -44,57 +44,32 @@ void landlord_stop(struct landlord *landlord)
 		daemon_fixture_stop(&landlord->daemon);
 }
 
-void landlord_lease(struct landlord *landlord, struct landlord_lease *ret)
+void landlord_lease(struct landlord *landlord, struct daemon_lease *ret)
 {
-	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
 	sd_bus_error error = SD_BUS_ERROR_NULL;
-	int memory_fd, lifetime_fd, r;
-	uint64_t bytes;
-	uint32_t node;
-	const char *id;
-
-	r = sd_bus_call_method(landlord->daemon.client, NODEINIT_BUS_NAME, POOL_PATH,
-	                       NODEINIT_POOL_INTERFACE, "Lease", &error, &reply, "ta{sv}",
-	                       landlord->region_bytes, 0);
-	ck_assert_msg(r >= 0, "Lease: %s: %s", error.name, error.message);
-	ck_assert_int_ge(
-		sd_bus_message_read(reply, "hhsut", &memory_fd, &lifetime_fd, &id, &node, &bytes),
-		0);
-	ck_assert_uint_eq(node, 0);
-	ck_assert_uint_eq(bytes, landlord->region_bytes);
-	(void) snprintf(ret->id, sizeof(ret->id), "%s", id);
-	ret->memory_fd = fcntl(memory_fd, F_DUPFD_CLOEXEC, 0);
-	ret->lifetime_fd = fcntl(lifetime_fd, F_DUPFD_CLOEXEC, 0);
-	ck_assert_int_ge(ret->memory_fd, 0);
-	ck_assert_int_ge(ret->lifetime_fd, 0);
-}
-
-void landlord_count(struct landlord *landlord, unsigned *ret_nr_leased, unsigned *ret_nr_draining)
-{
-	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	sd_bus_error error = SD_BUS_ERROR_NULL;
-	const char *id, *pool, *state, *unit;
-	uint64_t bytes;
 	int r;
 
-	*ret_nr_leased = *ret_nr_draining = 0;
-	r = sd_bus_call_method(landlord->daemon.client, NODEINIT_BUS_NAME, NODEINIT_PATH,
-	                       NODEINIT_MANAGER_INTERFACE, "ListLeases", &error, &reply, "a{sv}",
-	                       0);
-	ck_assert_msg(r >= 0, "ListLeases: %s", error.message);
-	ck_assert_int_ge(sd_bus_message_enter_container(reply, 'a', "(ssutsuustta{sv})"), 0);
-	while ((r = sd_bus_message_enter_container(reply, 'r', "ssutsuustta{sv}")) > 0) {
-		ck_assert_int_ge(sd_bus_message_read(reply, "ssutsuustt", &id, &pool, NULL, &bytes,
-		                                     &state, NULL, NULL, &unit, NULL, NULL),
-		                 0);
-		ck_assert_int_ge(sd_bus_message_skip(reply, "a{sv}"), 0);
-		ck_assert_int_ge(sd_bus_message_exit_container(reply), 0);
-		ck_assert_str_eq(pool, POOL);
-		ck_assert_uint_eq(bytes, landlord->region_bytes);
-		*ret_nr_leased += strcmp(state, "leased") == 0;
-		*ret_nr_draining += strcmp(state, "draining") == 0;
+	r = daemon_lease(&landlord->daemon, POOL, landlord->region_bytes, NULL, ret, &error);
+	ck_assert_msg(r == 0, "Lease: %s: %s", error.name, error.message);
+	ck_assert_uint_eq(ret->node_id, 0);
+	ck_assert_uint_eq(ret->bytes, landlord->region_bytes);
+}
+
+static void assert_listed(struct landlord *landlord, unsigned nr_leased, unsigned nr_draining)
+{
+	scoped(freep) struct daemon_lease_line *lines = NULL;
+	size_t nr = daemon_leases(&landlord->daemon, &lines);
+	unsigned nr_listed_leased = 0, nr_listed_draining = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		ck_assert_str_eq(lines[i].pool, POOL);
+		ck_assert_uint_eq(lines[i].bytes, landlord->region_bytes);
+		nr_listed_leased += strcmp(lines[i].state, "leased") == 0;
+		nr_listed_draining += strcmp(lines[i].state, "draining") == 0;
 	}
-	ck_assert_int_ge(r, 0);
+	ck_assert_uint_eq(nr, nr_leased + nr_draining);
+	ck_assert_uint_eq(nr_listed_leased, nr_leased);
+	ck_assert_uint_eq(nr_listed_draining, nr_draining);
 }
 
 static void wait_for(struct landlord *landlord, const char *property, unsigned nr_regions)
@@ -106,14 +81,10 @@ static void wait_for(struct landlord *landlord, const char *property, unsigned n
 void landlord_wait(struct landlord *landlord, unsigned nr_leased, unsigned nr_draining,
                    unsigned nr_done)
 {
-	unsigned nr_listed_leased, nr_listed_draining;
-
 	wait_for(landlord, "BytesLeased", nr_leased);
 	wait_for(landlord, "BytesDraining", nr_draining);
 	wait_for(landlord, "BytesDone", nr_done);
-	landlord_count(landlord, &nr_listed_leased, &nr_listed_draining);
-	ck_assert_uint_eq(nr_listed_leased, nr_leased);
-	ck_assert_uint_eq(nr_listed_draining, nr_draining);
+	assert_listed(landlord, nr_leased, nr_draining);
 }
 
 void landlord_wait_left(struct landlord *landlord)

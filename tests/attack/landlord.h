@@ -7,21 +7,15 @@
 #pragma once
 
 #include "daemon-fixture.h"
+#include "daemon-lease.h"
 #include "pages.h"
 
-#define LANDLORD_REGIONS      2
-#define LANDLORD_ID_BYTES_MAX 32
+#define LANDLORD_REGIONS 2
 
 struct landlord {
 	struct daemon_fixture daemon;
 	uint64_t region_bytes;
 	pid_t pid;
-};
-
-struct landlord_lease {
-	char id[LANDLORD_ID_BYTES_MAX];
-	int memory_fd;   /* the caller's */
-	int lifetime_fd; /* the caller's */
 };
 
 /* Returns with all regions ready. */
@@ -34,15 +28,12 @@ void landlord_end(struct landlord *landlord);
 void landlord_stop(struct landlord *landlord);
 
 /* Lease one region; its bytes are in the books on return. */
-void landlord_lease(struct landlord *landlord, struct landlord_lease *ret);
+void landlord_lease(struct landlord *landlord, struct daemon_lease *ret);
 
 /* Wait until that much is let, and that much draining, and that much good (ready or let), in
  * regions; the list of leases says the same. */
 void landlord_wait(struct landlord *landlord, unsigned nr_leased, unsigned nr_draining,
                    unsigned nr_done);
-
-/* As the list of leases has it. */
-void landlord_count(struct landlord *landlord, unsigned *ret_nr_leased, unsigned *ret_nr_draining);
 
 /* Wait until nothing is let, with or without something draining. */
 void landlord_wait_left(struct landlord *landlord);
