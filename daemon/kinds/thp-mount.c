@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "../base/scoped.h"
@@ -91,19 +92,33 @@ static int mount_get(unsigned node_id)
 	return fd;
 }
 
+/*
+ * As a memfd: whoever was given the descriptor may open it by its path in /proc, and nobody else
+ * has a path to it. Programs that take memory by a path do that, and run as other users than we do.
+ */
+#define FILE_MODE 0666
+
+/* Return: a descriptor; -errno. */
+static int file_new(int mount)
+{
+	scoped(fd_closep) int fd = openat(mount, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
+
+	/* The mode again: umask has taken from it. */
+	if (fd < 0 || fchmod(fd, FILE_MODE) < 0)
+		return -errno;
+	return take_fd(fd);
+}
+
 int thp_mount_file(unsigned node_id)
 {
-	int mount, fd = -1;
+	int fd;
 
 	(void) pthread_mutex_lock(&own.lock);
-	mount = mount_get(node_id);
-	if (mount >= 0) {
-		fd = openat(mount, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-		if (fd < 0)
-			fd = -errno;
-	}
+	fd = mount_get(node_id);
+	if (fd >= 0)
+		fd = file_new(fd);
 	(void) pthread_mutex_unlock(&own.lock);
-	return mount < 0 ? mount : fd;
+	return fd;
 }
 
 void thp_mount_close(void)
