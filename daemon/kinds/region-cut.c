@@ -115,13 +115,13 @@ static void forget_aside(struct region_share *regions, struct region *region)
 	free(region);
 }
 
-bool region_drop_spent(struct region_share *regions)
+bool region_drop_spent(struct region_share *regions, enum stage stage)
 {
 	struct region *region;
 	bool is_aside;
 
 	region_share_lock(regions);
-	region = region_spent_take(regions);
+	region = region_spent_take(regions, stage);
 	if (!region) {
 		region_share_unlock(regions);
 		return false;
@@ -258,6 +258,21 @@ static void cut(struct region_share *regions, const size_t *nr_kept)
 		}
 }
 
+/* Of a part that has all that it wants now nothing is missing for any reason. */
+static void forget_reasons(struct region_share *regions)
+{
+	region_share_lock(regions);
+	for (unsigned i = 0; i < NR_STAGES; i++) {
+		struct region_stage *stage = &regions->stages[i];
+
+		if (stage->whole_bytes < regions->share.parts[i].want_bytes)
+			continue;
+		stage->reason = REASON_NONE;
+		stage->error = 0;
+	}
+	region_share_unlock(regions);
+}
+
 int region_share_shrink(struct share *share, uint64_t keep_bytes)
 {
 	struct region_share *regions = (struct region_share *) share;
@@ -270,8 +285,9 @@ int region_share_shrink(struct share *share, uint64_t keep_bytes)
 	r = region_share_open(regions);
 	if (r < 0)
 		return r;
-	while (region_drop_spent(regions))
-		;
+	for (unsigned i = 0; i < NR_STAGES; i++)
+		while (region_drop_spent(regions, i))
+			;
 	for (unsigned i = 0; i < NR_STAGES; i++) {
 		uint64_t want_bytes = share->parts[i].want_bytes;
 
@@ -299,6 +315,7 @@ int region_share_shrink(struct share *share, uint64_t keep_bytes)
 		else
 			share->parts[i].want_bytes = kept_bytes[i];
 	}
+	forget_reasons(regions);
 	if (!share->account)
 		return 0;
 	gone_bytes -= regions->aside_bytes - aside_bytes;

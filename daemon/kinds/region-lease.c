@@ -84,30 +84,47 @@ static struct region *lent_take(struct region_share *regions, uint64_t id)
 	return region;
 }
 
+static struct region_list *spent_list(struct region_share *regions, const struct region *region)
+{
+	return &regions->spent[region->is_aside ? NR_STAGES : region->stage];
+}
+
 static void spent_add(struct region_share *regions, struct region *region)
 {
 	region->place = PLACE_SPENT;
 	regions->counts.nr_spent++;
 	regions->counts.spent_bytes += region->bytes;
-	TAILQ_INSERT_TAIL(&regions->spent, region, link);
+	TAILQ_INSERT_TAIL(spent_list(regions, region), region, link);
 }
 
-struct region *region_spent_take(struct region_share *regions)
+static void spent_remove(struct region_share *regions, struct region *region)
 {
-	struct region *region = TAILQ_FIRST(&regions->spent);
-
-	if (!region)
-		return NULL;
 	region->place = PLACE_NONE;
 	regions->counts.nr_spent--;
 	regions->counts.spent_bytes -= region->bytes;
-	TAILQ_REMOVE(&regions->spent, region, link);
+	TAILQ_REMOVE(spent_list(regions, region), region, link);
+}
+
+struct region *region_spent_take(struct region_share *regions, enum stage stage)
+{
+	struct region *region = TAILQ_FIRST(&regions->spent[stage]);
+
+	if (!region)
+		region = TAILQ_FIRST(&regions->spent[NR_STAGES]);
+	if (region)
+		spent_remove(regions, region);
 	return region;
 }
 
 void region_aside_add(struct region_share *regions, struct region *region)
 {
+	bool is_spent = region->place == PLACE_SPENT;
+
+	if (is_spent)
+		spent_remove(regions, region);
 	region->is_aside = true;
+	if (is_spent)
+		spent_add(regions, region);
 	regions->aside_bytes += region->bytes;
 	TAILQ_INSERT_TAIL(&regions->aside, region, aside);
 }

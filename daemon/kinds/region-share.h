@@ -120,8 +120,8 @@ struct region_share {
 	bool is_open;         /* cut into regions */
 	bool keeps_memory;    /* its end does not give back */
 	uint64_t largest_bytes;
-	struct region_list stock; /* ready ones, small ones first */
-	struct region_list spent;
+	struct region_list stock;                /* ready ones, small ones first */
+	struct region_list spent[NR_STAGES + 1]; /* by stage; the last is of those that are aside */
 	struct region_list aside;
 	struct region **lent; /* buckets by id */
 	size_t nr_buckets;    /* a power of two */
@@ -196,8 +196,11 @@ void region_drop_held(struct region_share *regions);
 /* Cut both parts into regions, unless that is done. Return: 0; -ENOMEM. */
 int region_share_open(struct region_share *regions);
 
-/* Destroy one region that was returned. Return: whether there was one. */
-bool region_drop_spent(struct region_share *regions);
+/*
+ * Destroy one region that was returned: of this stage, as another would not fill its place, or one
+ * that is aside. Return: whether there was one.
+ */
+bool region_drop_spent(struct region_share *regions, enum stage stage);
 
 /* As kind_ops says. */
 int region_share_shrink(struct share *share, uint64_t keep_bytes);
@@ -213,8 +216,8 @@ void region_stock_remove(struct region_share *regions, struct region *region);
 void region_lent_add(struct region_share *regions, struct region *region);
 void region_aside_add(struct region_share *regions, struct region *region);
 void region_aside_remove(struct region_share *regions, struct region *region);
-/* The first of those that were returned, off their list and without a place. NULL: none. */
-struct region *region_spent_take(struct region_share *regions);
+/* One that was returned, of this stage or aside, off its list and without a place. NULL: none. */
+struct region *region_spent_take(struct region_share *regions, enum stage stage);
 
 /* --- region-news.c --- */
 

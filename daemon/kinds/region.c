@@ -23,7 +23,8 @@ static int region_share_new(struct share **ret)
 		return -ENOMEM;
 	(void) pthread_mutex_init(&share->lock, NULL);
 	TAILQ_INIT(&share->stock);
-	TAILQ_INIT(&share->spent);
+	for (unsigned i = 0; i <= NR_STAGES; i++)
+		TAILQ_INIT(&share->spent[i]);
 	TAILQ_INIT(&share->aside);
 	TAILQ_INIT(&share->news);
 	*ret = &share->share;
@@ -115,7 +116,7 @@ static int region_prepare(struct part *part)
 		stage->round_error = r;
 		return r;
 	}
-	if (region_drop_spent(regions))
+	if (region_drop_spent(regions, part->stage))
 		return 1;
 	if (part->want_bytes == 0)
 		return 0;

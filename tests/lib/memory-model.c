@@ -169,6 +169,7 @@ static void piece_end(struct memory *memory, bool is_emptied)
 	if (memory->mapping)
 		model.counts.nr_mapped--;
 	if (is_emptied) {
+		model.counts.nr_destroyed_in_use += model.in_use[piece_index(memory)] == 1;
 		model.counts.nr_destroyed++;
 		model.counts.resident_bytes -= model.piece_bytes[piece_index(memory)];
 		model.piece_bytes[piece_index(memory)] = 0;

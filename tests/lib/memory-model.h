@@ -62,12 +62,13 @@ bool memory_model_gate_wait(unsigned nr, uint64_t limit_usec);
 struct memory_model_counts {
 	unsigned nr_made; /* adopted ones included */
 	unsigned nr_adopted;
-	unsigned nr_alive;     /* made and neither destroyed nor released */
-	unsigned nr_destroyed; /* given back to the kernel */
-	unsigned nr_released;  /* left to whoever else has them; still resident */
-	unsigned nr_discarded; /* calls */
-	unsigned nr_asked;     /* calls of is_in_use */
-	unsigned nr_populated; /* calls that succeeded */
+	unsigned nr_alive;            /* made and neither destroyed nor released */
+	unsigned nr_destroyed;        /* given back to the kernel */
+	unsigned nr_destroyed_in_use; /* of these, while is_in_use would have said 1 */
+	unsigned nr_released;         /* left to whoever else has them; still resident */
+	unsigned nr_discarded;        /* calls */
+	unsigned nr_asked;            /* calls of is_in_use */
+	unsigned nr_populated;        /* calls that succeeded */
 	unsigned nr_verified;
 	unsigned nr_finished;
 	unsigned nr_mapped; /* made and neither finished (unless locked) nor at an end */

@@ -111,7 +111,7 @@ END_TEST
 
 START_TEST(test_spent_regions_go_one_a_step_before_anything_is_filled)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, REGION, 2 * REGION);
+	struct share *share = full_share(PLAN_PAGE_BASE, 3 * REGION, 0);
 	struct part *part = &share->parts[STAGE_EARLY];
 
 	for (unsigned i = 0; i < 3; i++)
@@ -123,10 +123,45 @@ START_TEST(test_spent_regions_go_one_a_step_before_anything_is_filled)
 		ck_assert_uint_eq(drive_regions(share).nr_unfilled, i);
 	}
 	ck_assert_int_eq(share->ops->prepare(part), 0);
-	ck_assert_uint_eq(part->nr_chunks, 4);
+	ck_assert_uint_eq(part->nr_chunks, 12);
 	ck_assert_int_eq(share->ops->finish(part, true), 0);
 	refill(share);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 3 * REGION);
+}
+END_TEST
+
+/* Else it would be missing until somebody asks for a Retry. */
+START_TEST(test_a_spent_region_stays_until_the_part_that_builds_it_anew)
+{
+	struct share *share = full_share(PLAN_PAGE_BASE, REGION, REGION);
+	uint64_t first = drive_lend(share), second = drive_lend(share);
+
+	ck_assert_int_eq(region_return(share, first), 0);
+	(void) drive_part(&share->parts[STAGE_DEFERRED]);
+	ck_assert_uint_eq(drive_regions(share).nr_spent, 1);
+	ck_assert_uint_eq(drive_regions(share).nr_unfilled, 0);
+	(void) drive_part(&share->parts[STAGE_EARLY]);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 1);
+	ck_assert_int_eq(region_return(share, second), 0);
+	refill(share);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
+}
+END_TEST
+
+START_TEST(test_a_shrink_to_what_is_there_forgets_why_more_was_missing)
+{
+	struct share *share;
+
+	drive_add(&drive, POOL_REGION, PLAN_PAGE_BASE, BASE, REGION, 2 * REGION, REGION);
+	drive_make(&drive);
+	share = drive.shares[0];
+	memory_model_limit(2 * REGION, ENOMEM);
+	drive_all(&drive);
+	ck_assert_int_eq(drive_status(share).reason, REASON_NO_MEMORY);
+	ck_assert_int_eq(share->ops->share_shrink(share, 3 * REGION - 1), 0);
+	ck_assert_int_eq(drive_status(share).reason, REASON_NO_MEMORY);
+	ck_assert_int_eq(share->ops->share_shrink(share, REGION), 0);
+	ck_assert_int_eq(drive_status(share).reason, REASON_NONE);
 }
 END_TEST
 
@@ -394,6 +429,8 @@ int main(void)
 	tcase_add_test(tcase, test_what_is_lent_stays_in_service_and_is_lent_once);
 	tcase_add_test(tcase, test_a_returned_region_is_destroyed_and_another_one_takes_its_place);
 	tcase_add_test(tcase, test_spent_regions_go_one_a_step_before_anything_is_filled);
+	tcase_add_test(tcase, test_a_spent_region_stays_until_the_part_that_builds_it_anew);
+	tcase_add_test(tcase, test_a_shrink_to_what_is_there_forgets_why_more_was_missing);
 	tcase_add_test(tcase, test_what_comes_back_in_a_round_does_not_keep_it_from_ending);
 	tcase_add_test(tcase, test_a_refill_that_runs_short_says_so_and_a_later_one_ends_it);
 	tcase_add_test(tcase, test_poison_of_former_rounds_does_not_end_a_later_one);
