@@ -135,6 +135,10 @@ int scene_lease_owner(void *arg, const char *id, uid_t *ret_uid)
 {
 	const struct scene_leases *leases = &((struct scene *) arg)->leases;
 
+	/* Numbers only: the manager need not look for what cannot be. */
+	ck_assert_uint_gt(strlen(id), 0);
+	ck_assert_uint_le(strlen(id), 20);
+	ck_assert_uint_eq(strspn(id, "0123456789"), strlen(id));
 	if (strcmp(id, "7") != 0)
 		return -ESRCH;
 	*ret_uid = leases->owner;

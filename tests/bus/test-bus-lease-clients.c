@@ -526,7 +526,12 @@ START_TEST(test_more_leases_than_are_remembered_stay_without_a_unit)
 		sd_bus_message_unref(manager.calls[manager.nr_calls]);
 	}
 	scene_until(&scene, scene.leases.nr_units == 4 + 256);
-	ck_assert_uint_eq(manager.nr_questions, 4 + 256);
+
+	/* There is room again, and nothing is left over that would come before this one. */
+	begin_lease(&clients[0]);
+	scene_until(&scene, scene.leases.nr_units == 4 + 256 + 1);
+	ck_assert_str_eq(scene.leases.unit_id, "301");
+	ck_assert_uint_eq(manager.nr_questions, 4 + 256 + 1);
 	end_manager();
 }
 END_TEST

@@ -266,6 +266,25 @@ START_TEST(test_an_answer_that_cannot_be_sent_is_told_to_both_sides)
 }
 END_TEST
 
+static void kill_bus(struct scene *of)
+{
+	bus_fixture_kill(&of->fixture);
+}
+
+START_TEST(test_an_answer_to_a_bus_that_is_gone_is_told_to_who_granted)
+{
+	struct pending pending = {};
+
+	scene.leases.hook = kill_bus;
+	begin_lease(scene.client, &pending);
+	scene_until(&scene, scene.nr_lost == 1);
+	ck_assert_uint_eq(scene.leases.nr_lent, 1);
+	ck_assert_int_lt(scene.leases.result, 0);
+	ck_assert_uint_eq(scene.leases.nr_cancelled, 0);
+	scene_await_lifetimes(&scene, 0);
+}
+END_TEST
+
 START_TEST(test_a_lease_that_waits_is_answered_once_and_later)
 {
 	struct pending first = {}, second = {};
@@ -507,6 +526,7 @@ static void add_tests_of_leasing(TCase *tcase)
 	tcase_add_loop_test(tcase, test_what_the_manager_refuses_has_its_error_and_its_sentence, 0,
 	                    (int) ELEMENTS(errors));
 	tcase_add_test(tcase, test_an_answer_that_cannot_be_sent_is_told_to_both_sides);
+	tcase_add_test(tcase, test_an_answer_to_a_bus_that_is_gone_is_told_to_who_granted);
 	tcase_add_test(tcase, test_a_lease_that_waits_is_answered_once_and_later);
 	tcase_add_test(tcase, test_a_client_that_leaves_while_it_waits_is_forgotten);
 	tcase_add_test(tcase, test_a_client_that_left_before_it_was_watched_is_forgotten);
