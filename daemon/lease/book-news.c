@@ -36,7 +36,8 @@ static void take_made(struct book *book, struct share *share, const char *pool,
 	/* What is not on record would be closed by the next process anyway. */
 	if (record_put(book->setup.record, &entry) < 0)
 		return;
-	(void) store_put(book->setup.store, STORE_REGION, news->id, fd);
+	if (fd >= 0)
+		(void) store_put(book->setup.store, STORE_REGION, news->id, fd);
 	/* Without it a share that leaves does not take the entry along; the next process does. */
 	(void) idmap_put(&book->shares, news->id, (uintptr_t) share);
 }

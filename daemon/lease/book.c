@@ -262,6 +262,16 @@ void book_sums(const struct book *book, const char *pool, unsigned node_id,
 	*ret_draining_bytes = draining_bytes;
 }
 
+uint64_t book_share_draining_bytes(const struct book *book, const struct share *share)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < book->nr_leases; i++)
+		if (book->leases[i]->share == share && book->leases[i]->state == LEASE_DRAINING)
+			bytes = bytes_add(bytes, book->leases[i]->memory.bytes);
+	return bytes;
+}
+
 uint64_t book_inherited_bytes(const struct book *book)
 {
 	uint64_t sum_bytes = 0, bytes;

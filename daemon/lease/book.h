@@ -117,6 +117,10 @@ int book_release(struct book *book, uint64_t id);
 void book_sums(const struct book *book, const char *pool, unsigned node_id,
                uint64_t *ret_leased_bytes, uint64_t *ret_draining_bytes);
 
+/* What drains of @share's own regions; a pool that was declared anew may have leases of a former
+ * share, too. */
+uint64_t book_share_draining_bytes(const struct book *book, const struct share *share);
+
 /* Readable when some lifetime was closed; then book_poll(). Borrowed. */
 int book_fd(const struct book *book);
 

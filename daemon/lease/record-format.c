@@ -184,6 +184,8 @@ int record_place_decode(const unsigned char *bytes, uint32_t place_bytes, struct
 	    checksum_crc32c(bytes + PLACE_STATE, place_bytes - PLACE_STATE))
 		return -EBADMSG;
 	place.sequence = get_64(bytes + PLACE_SEQUENCE);
+	if (place.sequence == 0)
+		return -EBADMSG;
 	place.last_id = get_64(bytes + PLACE_LAST_ID);
 	place.has_entry = get_32(bytes + PLACE_STATE) != STATE_NONE;
 	if (place.has_entry) {

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * book-faults.h - system calls of the book that fail, or come too late
+ *
+ * Threads: main. For programs linked with --wrap=pwrite64, pipe2 and epoll_ctl. What is written to
+ * the record is a fake_step(): a process that has ended writes nothing.
+ */
+#pragma once
+
+struct book_faults {
+	int write_error;           /* of pwrite; 0: none */
+	unsigned nr_writes_before; /* that still succeed */
+	int pipe_error;
+	int watch_error; /* of epoll_ctl */
+};
+
+/* All zero: nothing fails. */
+extern struct book_faults book_faults;
