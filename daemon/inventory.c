@@ -90,7 +90,7 @@ static void share_judge(struct managed_share *share, uint64_t held_bytes, enum s
 static void share_look(struct managed_share *share)
 {
 	bool is_cancelled = false, is_settled = true, is_idle = true;
-	uint64_t held_bytes = 0, away_bytes = share->draining_bytes + share->spent_bytes;
+	uint64_t held_bytes = 0, away_bytes = share->returning_bytes + share->spent_bytes;
 	enum share_state least = SHARE_READY;
 	struct run_status run;
 

@@ -36,7 +36,7 @@ void lease_look_ahead(const struct managed_pool *pool, const struct lease_reques
 			prospect.nr_coming += is_settled ? 0 : counts.nr_unfilled;
 		}
 		/* what drains comes back once its lessee lets go of it */
-		prospect.nr_coming += share->draining_bytes > 0;
+		prospect.nr_coming += share->returning_bytes > 0;
 	}
 	*ret = prospect;
 }

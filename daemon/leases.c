@@ -260,10 +260,12 @@ static void note_share(struct manager *manager, const struct managed_pool *pool,
 {
 	struct region_counts counts;
 
-	share->spent_bytes = 0;
+	share->spent_bytes = share->returning_bytes = 0;
 	for (size_t i = 0; i < share->nr_pieces; i++) {
 		region_count_states(share->pieces[i].share, &counts);
 		share->spent_bytes += counts.spent_bytes;
+		share->returning_bytes +=
+			book_share_draining_bytes(manager->leases.book, share->pieces[i].share);
 	}
 	book_sums(manager->leases.book, pool->name, share->node_id, &share->leased_bytes,
 	          &share->draining_bytes);
