@@ -76,7 +76,10 @@ static int look_at_region(const char *path)
 	return 0;
 }
 
-/* A region is a memfd, or a file of a tmpfs that is mounted nowhere: its path is that of a root. */
+/*
+ * A region is a memfd, or a file of a tmpfs that is mounted nowhere: its path is that of a root.
+ * There are other memfds with other names.
+ */
 static bool is_region(const char *path)
 {
 	char target[256];
@@ -85,7 +88,7 @@ static bool is_region(const char *path)
 	if (length < 0)
 		return false;
 	target[length] = '\0';
-	return strncmp(target, "/memfd:nodeinit", strlen("/memfd:nodeinit")) == 0 ||
+	return strcmp(target, "/memfd:nodeinit (deleted)") == 0 ||
 	       (strncmp(target, "/#", 2) == 0 && strstr(target, " (deleted)"));
 }
 

@@ -31,7 +31,7 @@ static int poison_last_page(const char *path)
 	if (length < 0)
 		return 0;
 	target[length] = '\0';
-	if (strncmp(target, "/memfd:nodeinit", strlen("/memfd:nodeinit")) != 0)
+	if (strcmp(target, "/memfd:nodeinit (deleted)") != 0)
 		return 0;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &status) < 0)
