@@ -14,7 +14,8 @@
 
 #include "memory-kernel.h"
 
-#define POOL_FILE "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages"
+#define POOL_PATH "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/"
+#define POOL_FILE POOL_PATH "nr_hugepages"
 #define LOCK_FILE "/run/lock/nodeinit-hugepages.lock"
 
 uint64_t kernel_base_bytes(void)
@@ -81,15 +82,20 @@ void deny(unsigned nr, uint32_t value, int error)
 	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-static uint64_t pool_read(void)
+static uint64_t pool_read(const char *path)
 {
-	FILE *file = fopen(POOL_FILE, "re");
+	FILE *file = fopen(path, "re");
 	unsigned long long nr = 0;
 
 	ck_assert_ptr_nonnull(file);
 	ck_assert_int_eq(fscanf(file, "%llu", &nr), 1);
 	(void) fclose(file);
 	return nr;
+}
+
+uint64_t pool_free_bytes(void)
+{
+	return pool_read(POOL_PATH "free_hugepages") * HUGE;
 }
 
 static bool pool_write(uint64_t nr)
@@ -130,11 +136,11 @@ void with_pool(void (*run)(void))
 
 	ck_assert_int_ge(lock, 0);
 	ck_assert_int_eq(flock(lock, LOCK_EX), 0);
-	before = pool_read();
-	if (pool_write(before + POOL_PAGES) && pool_read() == before + POOL_PAGES)
+	before = pool_read(POOL_FILE);
+	if (pool_write(before + POOL_PAGES) && pool_read(POOL_FILE) == before + POOL_PAGES)
 		status = run_child(run);
 	(void) pool_write(before);
-	ck_assert_uint_eq(pool_read(), before);
+	ck_assert_uint_eq(pool_read(POOL_FILE), before);
 	(void) flock(lock, LOCK_UN);
 	(void) close(lock);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);

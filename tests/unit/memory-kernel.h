@@ -43,5 +43,8 @@ void deny(unsigned nr, uint32_t value, int error);
 void in_child(void (*run)(void));
 void with_pool(void (*run)(void));
 
+/* What the pool has free, others' pages included. */
+uint64_t pool_free_bytes(void);
+
 void must(bool is_true, const char *file, int line, const char *what);
 #define MUST(condition) must(condition, __FILE__, __LINE__, #condition)

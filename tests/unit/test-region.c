@@ -2,7 +2,6 @@
 /* Regions over a scripted memory that runs short, has poison, is on the wrong node. */
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 
 #include "kinds-drive.h"
 #include "suite.h"
@@ -416,117 +415,6 @@ START_TEST(test_a_kind_that_is_not_there_is_said_to_be_unsupported)
 }
 END_TEST
 
-struct crew_member {
-	struct part *part;
-	_Atomic uint64_t *next;
-};
-
-static void *crew_main(void *arg)
-{
-	struct crew_member *member = arg;
-	uint64_t i;
-
-	while ((i = (*member->next)++) < member->part->nr_chunks)
-		if (member->part->share->ops->run_chunk(member->part, i) < 0)
-			break;
-	return NULL;
-}
-
-static int crew_round(struct part *part, unsigned nr_threads)
-{
-	_Atomic uint64_t next = 0;
-	struct crew_member member = { part, &next };
-	pthread_t threads[8];
-	int r;
-
-	r = part->share->ops->prepare(part);
-	for (unsigned i = 0; r == 0 && i < nr_threads; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, crew_main, &member), 0);
-	for (unsigned i = 0; r == 0 && i < nr_threads; i++)
-		(void) pthread_join(threads[i], NULL);
-	return part->share->ops->finish(part, false);
-}
-
-static const enum plan_page crew_pages[] = { PLAN_PAGE_BASE, PLAN_PAGE_THP };
-
-START_TEST(test_a_crew_fills_each_byte_once_and_readers_may_look_meanwhile)
-{
-	struct share *share =
-		one_share(crew_pages[_i], crew_pages[_i] == PLAN_PAGE_THP ? HUGE : BASE, 13, 0);
-
-	memory_model_fail_populate(2, 70 * MIB, EHWPOISON, 1);
-	while (crew_round(&share->parts[STAGE_EARLY], 4) != 0)
-		ck_assert_uint_le(drive_status(share).done_bytes, 13 * REGION);
-	ck_assert_uint_eq(drive_status(share).done_bytes, 13 * REGION);
-	ck_assert_uint_eq(drive_regions(share).nr_ready, 13);
-	ck_assert_uint_eq(counts().resident_bytes, 13 * REGION);
-	ck_assert_uint_eq(drive_status(share).nr_poisoned, 1);
-}
-END_TEST
-
-START_TEST(test_files_of_thp_have_one_writer_each_while_there_are_enough)
-{
-	struct share *share = one_share(PLAN_PAGE_THP, HUGE, 12, 0);
-	struct part *part = &share->parts[STAGE_EARLY];
-	_Atomic uint64_t next = 0;
-	struct crew_member member = { part, &next };
-	pthread_t threads[4];
-
-	ck_assert_int_eq(share->ops->prepare(part), 0);
-	/* All but the end, where there are fewer files than threads. */
-	next = 4 * 3 + 4;
-	memory_model_gate_close();
-	for (unsigned i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, crew_main, &member), 0);
-	ck_assert(memory_model_gate_wait(4, 20000000));
-	/* Four at the same time, each at the first chunk of its own file. */
-	ck_assert_uint_eq(counts().max_mapped, 4);
-	ck_assert_uint_eq(counts().max_writers, 1);
-	memory_model_gate_open(UINT_MAX);
-	for (unsigned i = 0; i < 4; i++)
-		(void) pthread_join(threads[i], NULL);
-	ck_assert_uint_eq(counts().max_writers, 1);
-	(void) share->ops->finish(part, true);
-}
-END_TEST
-
-START_TEST(test_other_memory_takes_the_whole_crew_at_one_region_after_another)
-{
-	struct share *share = one_share(PLAN_PAGE_BASE, BASE, 4, 0);
-	struct part *part = &share->parts[STAGE_EARLY];
-	_Atomic uint64_t next = 0;
-	struct crew_member member = { part, &next };
-	pthread_t threads[4];
-
-	ck_assert_int_eq(share->ops->prepare(part), 0);
-	memory_model_gate_close();
-	for (unsigned i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, crew_main, &member), 0);
-	ck_assert(memory_model_gate_wait(4, 20000000));
-	ck_assert_uint_eq(counts().nr_made, 1);
-	ck_assert_uint_eq(counts().max_writers, 4);
-	memory_model_gate_open(UINT_MAX);
-	for (unsigned i = 0; i < 4; i++)
-		(void) pthread_join(threads[i], NULL);
-	ck_assert_int_eq(share->ops->finish(part, false), 0);
-	ck_assert_uint_eq(drive_regions(share).nr_ready, 4);
-}
-END_TEST
-
-START_TEST(test_a_crew_that_runs_short_leaves_whole_regions)
-{
-	struct share *share = one_share(PLAN_PAGE_THP, HUGE, 16, 0);
-	int r;
-
-	memory_model_limit(5 * REGION, ENOMEM);
-	while ((r = crew_round(&share->parts[STAGE_EARLY], 4)) != 0)
-		ck_assert_int_eq(r, -EAGAIN);
-	ck_assert_uint_eq(drive_status(share).done_bytes % REGION, 0);
-	ck_assert_uint_eq(counts().resident_bytes, drive_status(share).done_bytes);
-	ck_assert_uint_eq(drive_regions(share).nr_ready * REGION, drive_status(share).done_bytes);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("region");
@@ -559,11 +447,6 @@ int main(void)
 	tcase_add_test(tcase, test_freeing_a_region_share_gives_its_pages_back_and_leaves_others);
 	tcase_add_test(tcase, test_a_share_that_was_refused_as_a_whole_is_no_share);
 	tcase_add_test(tcase, test_a_kind_that_is_not_there_is_said_to_be_unsupported);
-	tcase_add_loop_test(tcase, test_a_crew_fills_each_byte_once_and_readers_may_look_meanwhile,
-	                    0, (int) ELEMENTS(crew_pages));
-	tcase_add_test(tcase, test_files_of_thp_have_one_writer_each_while_there_are_enough);
-	tcase_add_test(tcase, test_other_memory_takes_the_whole_crew_at_one_region_after_another);
-	tcase_add_test(tcase, test_a_crew_that_runs_short_leaves_whole_regions);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
 }
