@@ -60,7 +60,8 @@ int main(int argc, char **argv)
 		                              .strike = strike,
 		                              .let_go = let_go,
 		                              .why_not = uring_why_not,
-		                              .is_hidden = true };
+		                              .is_hidden = true,
+		                              .has_pages = true };
 
 	return attack_main(&attack, argc, argv);
 }

@@ -40,7 +40,8 @@ int main(int argc, char **argv)
 		                              .arm = arm,
 		                              .strike = strike,
 		                              .let_go = attack_let_go,
-		                              .is_hidden = true };
+		                              .is_hidden = true,
+		                              .has_pages = true };
 
 	return attack_main(&attack, argc, argv);
 }

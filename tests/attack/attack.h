@@ -61,6 +61,8 @@ struct attack {
 	 * others the kernel knows as long as they have not let go.
 	 */
 	bool is_hidden;
+	/* It holds pages themselves, and not the file: nobody else gets them, in whatever file. */
+	bool has_pages;
 	/* Comes and goes: whether it shows is a matter of the moment. */
 	bool is_erratic;
 	/* Pages for which the daemon's regions must refuse arm(). */

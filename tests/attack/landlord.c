@@ -46,10 +46,12 @@ void landlord_stop(struct landlord *landlord)
 
 void landlord_lease(struct landlord *landlord, struct daemon_lease *ret)
 {
+	/* A region is in the books when it is filled, and there to be had once it was checked. */
+	const struct daemon_lease_options options = { .may_wait = true };
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	int r;
 
-	r = daemon_lease(&landlord->daemon, POOL, landlord->region_bytes, NULL, ret, &error);
+	r = daemon_lease(&landlord->daemon, POOL, landlord->region_bytes, &options, ret, &error);
 	ck_assert_msg(r == 0, "Lease: %s: %s", error.name, error.message);
 	ck_assert_uint_eq(ret->node_id, 0);
 	ck_assert_uint_eq(ret->bytes, landlord->region_bytes);

@@ -38,5 +38,5 @@ void landlord_wait(struct landlord *landlord, unsigned nr_leased, unsigned nr_dr
 /* Wait until nothing is let, with or without something draining. */
 void landlord_wait_left(struct landlord *landlord);
 
-/* It is the process that was started, and on the bus. */
+/* It is the process that was started, on the bus, and its pool is ready. */
 void landlord_assert_alive(struct landlord *landlord);

@@ -18,6 +18,7 @@
 
 #define HUGE       (2 * MIB)
 #define POOL_FILE  "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages"
+#define FREE_FILE  "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages"
 #define LOCK_FILE  "/run/lock/nodeinit-hugepages.lock"
 #define POOL_PAGES 12
 
@@ -28,9 +29,9 @@ static struct {
 	uint64_t pages_before;
 } pool = { .lock = -1 };
 
-static uint64_t pool_read(void)
+static uint64_t pool_read(const char *path)
 {
-	scoped(file_closep) FILE *file = fopen(POOL_FILE, "re");
+	scoped(file_closep) FILE *file = fopen(path, "re");
 	unsigned long long nr_pages = 0;
 
 	return file && fscanf(file, "%llu", &nr_pages) == 1 ? nr_pages : 0;
@@ -56,14 +57,20 @@ void pages_give_back(void)
 	do {
 		pool_write(pool.pages_before);
 		(void) sched_yield();
-	} while (pool_read() != pool.pages_before && clock_monotonic_usec() < end_usec);
-	if (pool_read() != pool.pages_before)
+	} while (pool_read(POOL_FILE) != pool.pages_before && clock_monotonic_usec() < end_usec);
+	if (pool_read(POOL_FILE) != pool.pages_before)
 		(void) fprintf(stderr, "the huge page pool is left at %llu pages, it was %llu\n",
-		               (unsigned long long) pool_read(),
+		               (unsigned long long) pool_read(POOL_FILE),
 		               (unsigned long long) pool.pages_before);
 	/* For the copies that children have, too. */
 	(void) flock(pool.lock, LOCK_UN);
 	pool.lock = fd_close(pool.lock);
+}
+
+bool pages_leave(uint64_t nr_pages)
+{
+	pool_write(pool.pages_before + nr_pages);
+	return pool_read(FREE_FILE) == nr_pages;
 }
 
 /* Taken for the whole program; a daemon that is left over by a failed test does not inherit it. */
@@ -74,9 +81,9 @@ static void require_pool(void)
 	pool.lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (pool.lock < 0 || flock(pool.lock, LOCK_EX) < 0)
 		suite_skip("the lock of the huge page pool cannot be had");
-	pool.pages_before = pool_read();
+	pool.pages_before = pool_read(POOL_FILE);
 	pool_write(pool.pages_before + POOL_PAGES);
-	if (pool_read() != pool.pages_before + POOL_PAGES) {
+	if (pool_read(POOL_FILE) != pool.pages_before + POOL_PAGES) {
 		pages_give_back();
 		suite_skip("node 0 has no room for a few huge pages");
 	}

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum page_kind { PAGES_BASE, PAGES_THP, PAGES_HUGETLB };
@@ -22,6 +23,12 @@ struct pages {
  */
 const struct pages *pages_require(const char *name);
 void pages_give_back(void);
+
+/*
+ * Have exactly @nr_pages free huge pages, and no more. Return: whether that is so: other programs
+ * may have free ones that are not ours to take.
+ */
+bool pages_leave(uint64_t nr_pages);
 
 /* A new file of such pages, sized, not filled, as a program would make it. Ends by must(). */
 int pages_file(const struct pages *pages, uint64_t bytes);
