@@ -12,6 +12,8 @@
 #include "../base/size.h"
 #include "record-inside.h"
 
+#define SLOTS_A_READ 64
+
 static int read_at(int fd, unsigned char *bytes, size_t nr_bytes, uint64_t offset)
 {
 	while (nr_bytes > 0) {
@@ -60,21 +62,15 @@ static int read_header(int fd, struct record_header *ret)
  * Of the two places of a slot the later one that is whole.
  * Return: 0 and *ret; -ENODATA never used; -EBADMSG none is whole, and there was one.
  */
-static int read_slot(const struct record *record, size_t slot, struct record_place *ret)
+static int read_slot(const unsigned char *bytes, uint32_t place_bytes, struct record_place *ret)
 {
-	uint64_t place_bytes = record->header.place_bytes;
-	unsigned char bytes[2 * RECORD_PLACE_BYTES];
-	int r, result = -ENODATA;
+	int result = -ENODATA;
 
-	r = read_at(record->fd, bytes, 2 * place_bytes,
-	            record->header.entries_offset + slot * 2 * place_bytes);
-	if (r < 0)
-		return r;
 	ret->sequence = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		struct record_place place;
+		int r = record_place_decode(bytes + i * place_bytes, place_bytes, &place);
 
-		r = record_place_decode(bytes + i * place_bytes, (uint32_t) place_bytes, &place);
 		if (r == 0 && place.sequence % 2 != i)
 			r = -EBADMSG;
 		if (r == 0 && place.sequence > ret->sequence) {
@@ -87,14 +83,12 @@ static int read_slot(const struct record *record, size_t slot, struct record_pla
 	return result;
 }
 
-/* Take in one slot. Return: 0; -EBADMSG it is damaged, and free; -errno. */
-static int load_slot(struct record *record, size_t slot)
+/* Take in one slot. Return: 0; -EBADMSG it is damaged, and free; -ENOMEM. */
+static int load_slot(struct record *record, size_t slot, const unsigned char *bytes)
 {
 	struct record_place place;
-	int r = read_slot(record, slot, &place);
+	int r = read_slot(bytes, record->header.place_bytes, &place);
 
-	if (r < 0 && r != -ENODATA && r != -EBADMSG)
-		return r;
 	record->sequences[slot] = r == 0 ? place.sequence : 0;
 	if (r == 0 && place.last_id > record->last_id)
 		record->last_id = place.last_id;
@@ -107,27 +101,43 @@ static int load_slot(struct record *record, size_t slot)
 	return r == -EBADMSG ? r : 0;
 }
 
+/* Slots @first to @end, the last one first, so that the lowest free slot is taken first. */
+static int load_some(struct record *record, size_t first, size_t end, unsigned char *bytes,
+                     size_t *nr_damaged)
+{
+	size_t slot_bytes = 2 * (size_t) record->header.place_bytes;
+	int r = read_at(record->fd, bytes, (end - first) * slot_bytes,
+	                record->header.entries_offset + first * slot_bytes);
+
+	if (r < 0)
+		return r;
+	for (size_t slot = end; slot-- > first;) {
+		r = load_slot(record, slot, bytes + (slot - first) * slot_bytes);
+		if (r == -EBADMSG)
+			++*nr_damaged;
+		else if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int load(struct record *record, size_t *ret_nr_damaged)
 {
 	size_t nr_slots = record->header.nr_slots, nr_damaged = 0;
-	struct stat st;
+	scoped(freep) unsigned char *bytes = NULL;
 	int r;
 
-	if (fstat(record->fd, &st) < 0)
-		return -errno;
-	if (record->header.entries_offset + 2 * nr_slots * record->header.place_bytes >
-	    (uint64_t) st.st_size)
-		return -EBADMSG;
 	r = record_hold_slots(record, nr_slots, false);
-	if (r < 0)
-		return r;
-	/* Backwards, so that the lowest free slot is taken first. */
-	for (size_t slot = nr_slots; slot-- > 0;) {
-		r = load_slot(record, slot);
-		if (r == -EBADMSG)
-			nr_damaged++;
-		else if (r < 0)
+	bytes = malloc(SLOTS_A_READ * 2 * (size_t) record->header.place_bytes);
+	if (r < 0 || !bytes)
+		return -ENOMEM;
+	for (size_t end = nr_slots; end > 0;) {
+		size_t first = end > SLOTS_A_READ ? end - SLOTS_A_READ : 0;
+
+		r = load_some(record, first, end, bytes, &nr_damaged);
+		if (r < 0)
 			return r;
+		end = first;
 	}
 	*ret_nr_damaged = nr_damaged;
 	return 0;

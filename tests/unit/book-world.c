@@ -46,7 +46,7 @@ void world_end(void)
 size_t world_add_share(const char *pool, unsigned node_id, enum plan_page page,
                        uint64_t region_bytes, size_t nr_regions)
 {
-	ck_assert_uint_lt(world.nr_config, WORLD_SHARES_MAX);
+	must(world.nr_config < WORLD_SHARES_MAX);
 	world.config[world.nr_config] = (struct world_share){
 		pool,         node_id,    page, page == PLAN_PAGE_BASE ? 4 * KIB : 2 * MIB,
 		region_bytes, nr_regions,
@@ -63,18 +63,18 @@ void world_keep(const char *name, int fd)
 	if (world.nr_kept == world.kept_max) {
 		world.kept_max = world.kept_max ? 2 * world.kept_max : 32;
 		world.kept = reallocarray(world.kept, world.kept_max, sizeof(*world.kept));
-		ck_assert_ptr_nonnull(world.kept);
+		must(world.kept);
 	}
 	kept = &world.kept[world.nr_kept++];
-	ck_assert_uint_lt(strlen(name), sizeof(kept->name));
+	must(strlen(name) < sizeof(kept->name));
 	strcpy(kept->name, name);
 	kept->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	ck_assert_int_ge(kept->fd, 0);
+	must(kept->fd >= 0);
 }
 
 static int manager_put(void *arg, const char *name, int fd)
 {
-	ck_assert_ptr_eq(arg, &world);
+	must(arg == &world);
 	if (world.put_error)
 		return -world.put_error;
 	if (fake_step() && world.nr_kept < world.store_room)
@@ -91,7 +91,7 @@ static void drop(size_t i)
 
 static void manager_remove(void *arg, const char *name)
 {
-	ck_assert_ptr_eq(arg, &world);
+	must(arg == &world);
 	if (!fake_step())
 		return;
 	for (size_t i = world.nr_kept; i-- > 0;)
@@ -126,7 +126,7 @@ void world_lose(const char *kind, uint64_t id)
 {
 	size_t i = find_kept(kind, id);
 
-	ck_assert_uint_ne(i, SIZE_MAX);
+	must(i != SIZE_MAX);
 	drop(i);
 }
 
@@ -151,12 +151,11 @@ static void open_store(void)
 
 	for (size_t i = 0; i < nr; i++) {
 		fds[i] = fcntl(world.kept[i].fd, F_DUPFD_CLOEXEC, 0);
-		ck_assert_int_ge(fds[i], 0);
+		must(fds[i] >= 0);
 		names[i] = world.kept[i].name;
 	}
-	ck_assert_int_eq(store_new(world.has_no_store ? NULL : &manager_ops, &world, fds, names, nr,
-	                           &world.store),
-	                 0);
+	must(store_new(world.has_no_store ? NULL : &manager_ops, &world, fds, names, nr,
+	               &world.store) == 0);
 }
 
 static void open_record(void)
@@ -165,9 +164,9 @@ static void open_record(void)
 	uint32_t version;
 
 	if (fd < 0)
-		ck_assert_int_eq(record_new(&world.record), 0);
+		must(record_new(&world.record) == 0);
 	else
-		ck_assert_int_eq(record_open(fd, &world.record, &world.nr_damaged, &version), 0);
+		must(record_open(fd, &world.record, &world.nr_damaged, &version) == 0);
 }
 
 void world_start(void)
@@ -182,8 +181,10 @@ void world_start(void)
 	open_record();
 	setup.store = world.store;
 	setup.record = world.record;
-	ck_assert_int_eq(book_new(&setup, &world.book), 0);
-	book_set_quota(world.book, &world.quota);
+	must(book_new(&setup, &world.book) == 0);
+	/* A new book has no limits of its own. */
+	if (world.quota.nr_leases != UINT_MAX)
+		book_set_quota(world.book, &world.quota);
 	fake_regions_set_last_id(record_last_id(world.record));
 	(void) store_put_state(world.store, record_fd(world.record));
 	for (size_t i = 0; i < world.nr_config; i++) {
@@ -222,7 +223,7 @@ int world_lease(uid_t uid, uint64_t bytes)
 	struct book_grant grant;
 	int r, quota = 0;
 
-	ck_assert_uint_lt(world.nr_clients, WORLD_CLIENTS_MAX);
+	must(world.nr_clients < WORLD_CLIENTS_MAX);
 	request.pool = world.nr_config > 0 ? world.config[0].pool : "";
 	r = book_grant(world.book, &request, world.shares, world.nr_config, &grant, &quota);
 	if (r < 0)
@@ -257,7 +258,7 @@ struct world_client *world_client(uint64_t id)
 
 static void on_event(void *arg, const struct book_event *event)
 {
-	ck_assert_ptr_eq(arg, &world);
+	must(arg == &world);
 	world.nr_ended += event->what == BOOK_LEASE_ENDED;
 	world.nr_over += event->what == BOOK_LEASE_OVER;
 	world.last_event = event->lease;
@@ -301,7 +302,7 @@ struct lease world_find(uint64_t id)
 {
 	struct lease lease;
 
-	ck_assert_int_eq(book_find(world.book, id, &lease), 0);
+	must(book_find(world.book, id, &lease) == 0);
 	return lease;
 }
 
@@ -310,7 +311,7 @@ size_t world_nr_fds(void)
 	scoped(dir_closep) DIR *dir = opendir("/proc/self/fd");
 	size_t nr = 0;
 
-	ck_assert_ptr_nonnull(dir);
+	must(dir);
 	while (readdir(dir))
 		nr++;
 	return nr;

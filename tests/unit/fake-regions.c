@@ -115,7 +115,7 @@ static uint64_t inode_of(int fd)
 {
 	struct stat st;
 
-	ck_assert_int_eq(fstat(fd, &st), 0);
+	must(fstat(fd, &st) == 0);
 	return st.st_ino;
 }
 
@@ -123,7 +123,7 @@ static struct piece *piece_of_fd(int fd)
 {
 	uint64_t at;
 
-	ck_assert(idmap_get(&fake.by_inode, inode_of(fd), &at));
+	must(idmap_get(&fake.by_inode, inode_of(fd), &at));
 	return &fake.pieces[at];
 }
 
@@ -131,7 +131,7 @@ static struct piece *piece_of_id(uint64_t id)
 {
 	uint64_t at;
 
-	ck_assert(idmap_get(&fake.by_id, id, &at));
+	must(idmap_get(&fake.by_id, id, &at));
 	return &fake.pieces[at];
 }
 
@@ -139,16 +139,16 @@ static int piece_make(uint64_t id)
 {
 	int fd = memfd_create("fake", MFD_CLOEXEC);
 
-	ck_assert_int_ge(fd, 0);
+	must(fd >= 0);
 	if (fake.nr_pieces == fake.pieces_max) {
 		fake.pieces_max = fake.pieces_max ? 2 * fake.pieces_max : 64;
 		fake.pieces = reallocarray(fake.pieces, fake.pieces_max, sizeof(*fake.pieces));
-		ck_assert_ptr_nonnull(fake.pieces);
+		must(fake.pieces);
 	}
 	/* What never got as far as the record may be given again; but not what somebody has had. */
-	ck_assert(!idmap_get(&fake.by_id, id, NULL) || !piece_of_id(id)->state.was_lent);
-	ck_assert_int_eq(idmap_put(&fake.by_id, id, fake.nr_pieces), 0);
-	ck_assert_int_eq(idmap_put(&fake.by_inode, inode_of(fd), fake.nr_pieces), 0);
+	must(!idmap_get(&fake.by_id, id, NULL) || !piece_of_id(id)->state.was_lent);
+	must(idmap_put(&fake.by_id, id, fake.nr_pieces) == 0);
+	must(idmap_put(&fake.by_inode, inode_of(fd), fake.nr_pieces) == 0);
 	fake.pieces[fake.nr_pieces++] = (struct piece){ .id = id, .state.exists = true };
 	return fd;
 }
@@ -184,14 +184,14 @@ static int fake_memory_discard(struct memory *memory, uint64_t offset_bytes, uin
 
 	if (fake.discard_error)
 		return -fake.discard_error;
-	ck_assert_uint_gt(bytes, 0);
-	ck_assert_uint_eq(offset_bytes % memory->page_bytes, 0);
-	ck_assert_uint_eq(bytes % memory->page_bytes, 0);
-	ck_assert_uint_le(offset_bytes + bytes, memory->bytes);
+	must(bytes > 0);
+	must(offset_bytes % memory->page_bytes == 0);
+	must(bytes % memory->page_bytes == 0);
+	must(offset_bytes + bytes <= memory->bytes);
 	if (!fake_step())
 		return 0;
 	/* Without a gap; what an earlier process had begun with is done once more. */
-	ck_assert_uint_ge(piece->state.discarded_bytes, offset_bytes);
+	must(piece->state.discarded_bytes >= offset_bytes);
 	if (piece->state.discarded_bytes < offset_bytes + bytes)
 		piece->state.discarded_bytes = offset_bytes + bytes;
 	return 0;
@@ -209,7 +209,7 @@ void fake_memory_use(uint64_t id, int more)
 	struct piece *piece = piece_of_id(id);
 
 	piece->nr_users += more;
-	ck_assert_int_ge(piece->nr_users, 0);
+	must(piece->nr_users >= 0);
 }
 
 void fake_memory_fail_probe(int error)
@@ -243,14 +243,14 @@ struct share *fake_share_new(unsigned node_id, enum plan_page page, uint64_t pag
 {
 	struct fake_share *fake_share = calloc(1, sizeof(*fake_share));
 
-	ck_assert_ptr_nonnull(fake_share);
+	must(fake_share);
 	fake_share->share.context = &fake.context;
 	fake_share->share.node_id = node_id;
 	fake_share->share.page = page;
 	fake_share->share.page_bytes = page_bytes;
 	fake_share->share.region_bytes = region_bytes;
 	fake_share->places = calloc(nr_regions + 1, sizeof(*fake_share->places));
-	ck_assert_ptr_nonnull(fake_share->places);
+	must(fake_share->places);
 	fake_share->nr_places = nr_regions;
 	for (size_t i = 0; i < nr_regions; i++) {
 		fake_share->places[i].bytes = region_bytes;
@@ -289,7 +289,7 @@ static void empty(struct fake_share *fake_share, struct place *place)
 	if (fake_step())
 		piece_of_fd(place->fd)->state.exists = false;
 	if (place->is_made_told) {
-		ck_assert_uint_lt(fake_share->nr_gone, GONE_MAX);
+		must(fake_share->nr_gone < GONE_MAX);
 		fake_share->gone[fake_share->nr_gone++] =
 			(struct region_news){ REGION_IS_GONE, place->id, place->bytes, -1 };
 	}
@@ -501,7 +501,7 @@ static struct place *place_for(struct fake_share *fake_share, uint64_t bytes, bo
 	if (!is_lent)
 		return NULL;
 	places = reallocarray(fake_share->places, fake_share->nr_places + 1, sizeof(*places));
-	ck_assert_ptr_nonnull(places);
+	must(places);
 	fake_share->places = places;
 	places[fake_share->nr_places] = (struct place){ .bytes = bytes, .fd = -1 };
 	return &places[fake_share->nr_places++];
@@ -519,7 +519,7 @@ int region_adopt(struct share *share, uint64_t id, uint64_t bytes, int fd,
 	struct place *place;
 
 	/* The descriptor is what the record says. */
-	ck_assert_uint_eq(piece->id, id);
+	must(piece->id == id);
 	if (fake.nr_adopt_errors > 0) {
 		fake.nr_adopt_errors--;
 		return -fake.adopt_error;

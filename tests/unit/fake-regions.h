@@ -11,8 +11,17 @@
  */
 #pragma once
 
+#include <check.h>
+
 #include "../../daemon/kinds/kind.h"
 #include "../../daemon/kinds/region.h"
+
+/* As ck_assert(), which tells the parent process each time: this one when it fails. */
+#define must(condition)                                 \
+	do {                                            \
+		if (!(condition))                       \
+			ck_abort_msg("%s", #condition); \
+	} while (0)
 
 /* No memory, no failure, nothing counted, ids from 1. Before each test and each process's life. */
 void fake_regions_reset(void);

@@ -24,6 +24,13 @@
 static uint64_t seed;
 static unsigned sequence;
 
+/* As must(), with the number of the sequence. */
+#define holds(condition)                                                       \
+	do {                                                                   \
+		if (!(condition))                                              \
+			ck_abort_msg("sequence %u: %s", sequence, #condition); \
+	} while (0)
+
 /* Every id that any client of this host was ever given. */
 static struct idmap was_given;
 
@@ -72,13 +79,12 @@ static void step_lease(void)
 	if (world.nr_clients == WORLD_CLIENTS_MAX || world_lease(uid, bytes) < 0)
 		return;
 	client = &world.clients[world.nr_clients - 1];
-	ck_assert_msg(!idmap_get(&was_given, client->id, NULL), "sequence %u: %u given twice",
-	              sequence, (unsigned) client->id);
-	ck_assert_int_eq(idmap_put(&was_given, client->id, 1), 0);
-	ck_assert_uint_ge(client->bytes, bytes);
+	holds(!idmap_get(&was_given, client->id, NULL));
+	holds(idmap_put(&was_given, client->id, 1) == 0);
+	holds(client->bytes >= bytes);
 	held = held_bytes(uid, &nr);
-	ck_assert_uint_le(nr, world.quota.nr_leases);
-	ck_assert_uint_le(held, world.quota.bytes);
+	holds(nr <= world.quota.nr_leases);
+	holds(held <= world.quota.bytes);
 }
 
 static struct world_client *any_client(void)
@@ -104,7 +110,7 @@ static void step_release(void)
 	if (!client)
 		return;
 	(void) book_release(world.book, client->id);
-	ck_assert_int_eq(idmap_put(&is_ended, client->id, 1), 0);
+	holds(idmap_put(&is_ended, client->id, 1) == 0);
 }
 
 /* What the workers do: more of it, or nothing for a while (a shortfall). */
@@ -143,7 +149,7 @@ static void lose_something(void)
 	world_lose(kinds[kind], client->id);
 	is_lossy = true;
 	if (kind == 1)
-		ck_assert_int_eq(idmap_put(&is_ended, client->id, 1), 0);
+		holds(idmap_put(&is_ended, client->id, 1) == 0);
 }
 
 /* The pools are declared anew, smaller or larger, or one is gone. */
@@ -168,10 +174,10 @@ static void step_restart(void)
 	if (random_below(3) == 0)
 		reload();
 	world_start();
-	ck_assert_uint_eq(world.nr_damaged, 0);
+	holds(world.nr_damaged == 0);
 	if (!is_lossy && !was_cut) {
-		ck_assert_uint_eq(world.restored.nr_lost, 0);
-		ck_assert_uint_eq(world.restored.nr_unknown, 0);
+		holds(world.restored.nr_lost == 0);
+		holds(world.restored.nr_unknown == 0);
 	}
 }
 
@@ -187,21 +193,18 @@ static void check_clients(void)
 
 		/* Who has the memory open has the lease, as long as the kernel can be asked. */
 		if (r < 0) {
-			ck_assert_msg(is_lossy && (client->lifetime_fd < 0 ||
-			                           idmap_get(&is_ended, client->id, NULL)),
-			              "sequence %u: lease %u is lost", sequence,
-			              (unsigned) client->id);
+			holds(is_lossy &&
+			      (client->lifetime_fd < 0 || idmap_get(&is_ended, client->id, NULL)));
 			continue;
 		}
-		ck_assert_uint_eq(lease.uid, client->uid);
-		ck_assert_uint_eq(lease.bytes, client->bytes);
+		holds(lease.uid == client->uid);
+		holds(lease.bytes == client->bytes);
 		if (client->lifetime_fd >= 0 && !idmap_get(&is_ended, client->id, NULL))
-			ck_assert_msg(lease.state == LEASE_LEASED, "sequence %u: %u drains",
-			              sequence, (unsigned) client->id);
+			holds(lease.state == LEASE_LEASED);
 		if (lease.is_memory_known) {
 			fake_memory_look(client->id, &memory);
-			ck_assert(memory.exists);
-			ck_assert_uint_eq(memory.discarded_bytes, 0);
+			holds(memory.exists);
+			holds(memory.discarded_bytes == 0);
 		}
 	}
 }
@@ -216,15 +219,15 @@ static void check_books(void)
 		struct lease lease;
 
 		book_at(world.book, i, &lease);
-		ck_assert_uint_gt(lease.id, last_id);
+		holds(lease.id > last_id);
 		last_id = lease.id;
-		ck_assert_uint_eq(world_recorded(lease.id),
-		                  lease.state == LEASE_LEASED ? RECORD_LEASED : RECORD_DRAINING);
+		holds(world_recorded(lease.id) ==
+		      (lease.state == LEASE_LEASED ? RECORD_LEASED : RECORD_DRAINING));
 		sum_bytes += lease.bytes;
 		nr_known += lease.is_memory_known;
 	}
 	book_sums(world.book, NULL, UINT_MAX, &leased_bytes, &draining_bytes);
-	ck_assert_uint_eq(leased_bytes + draining_bytes, sum_bytes);
+	holds(leased_bytes + draining_bytes == sum_bytes);
 	for (unsigned i = 0; i < world.nr_config; i++) {
 		struct region_counts counts;
 
@@ -232,7 +235,7 @@ static void check_books(void)
 		nr_lent += counts.nr_lent;
 	}
 	/* Those of pools that are gone are known as well, and lent by no share. */
-	ck_assert_uint_le(nr_lent, nr_known);
+	holds(nr_lent <= nr_known);
 }
 
 static void check_store(void)
@@ -244,17 +247,15 @@ static void check_store(void)
 
 		nr_leased += entry->state == RECORD_LEASED;
 		if (entry->state == RECORD_READY || entry->state == RECORD_FILLING)
-			ck_assert_msg(!idmap_get(&was_given, entry->id, NULL),
-			              "sequence %u: %u may be handed out again", sequence,
-			              (unsigned) entry->id);
+			holds(!idmap_get(&was_given, entry->id, NULL));
 		if (is_lossy)
 			continue;
-		ck_assert(world_keeps("region", entry->id));
+		holds(world_keeps("region", entry->id));
 		if (entry->state == RECORD_LEASED)
-			ck_assert(world_keeps("lifetime", entry->id));
+			holds(world_keeps("lifetime", entry->id));
 	}
 	if (!is_lossy)
-		ck_assert_uint_eq(world.nr_kept, 1 + record_nr(world.record) + nr_leased);
+		holds(world.nr_kept == 1 + record_nr(world.record) + nr_leased);
 }
 
 static void run_step(void)
@@ -320,7 +321,7 @@ static void run_sequence(void)
 	while (world.nr_clients > 0)
 		world_close(&world.clients[0]);
 	world_poll_out();
-	ck_assert_uint_eq(book_nr(world.book), 0);
+	holds(book_nr(world.book) == 0);
 	check_store();
 	world_end();
 }
@@ -344,7 +345,7 @@ START_TEST(test_random_sequences_lose_no_lease_and_hand_out_nothing_twice)
 		run_sequence();
 	idmap_clear(&was_given);
 	idmap_clear(&is_ended);
-	ck_assert_uint_eq(world_nr_fds(), nr_fds);
+	holds(world_nr_fds() == nr_fds);
 }
 END_TEST
 
