@@ -13,6 +13,7 @@
 
 #include "../../daemon/base/idmap.h"
 #include "../../daemon/base/size.h"
+#include "../../daemon/lease/book-inside.h"
 #include "book-world.h"
 #include "suite.h"
 
@@ -234,6 +235,9 @@ static void check_books(void)
 		region_count_states(world.shares[i], &counts);
 		nr_lent += counts.nr_lent;
 	}
+	/* What it remembers beside the record does not grow with the years. */
+	holds(world.book->shares.nr <= record_nr(world.record));
+	holds(world.book->restored.nr == 0);
 	/* Those of pools that are gone are known as well, and lent by no share. */
 	holds(nr_lent <= nr_known);
 }
