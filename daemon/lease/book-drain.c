@@ -17,8 +17,6 @@ void book_lease_drain(struct book *book, struct book_lease *lease)
 	/* Should it fail, the next process finds that its lifetime is closed, and does the same. */
 	(void) book_record_state(book, lease->id, RECORD_DRAINING);
 	lease->state = LEASE_DRAINING;
-	lease->due_usec = book->setup.now_monotonic_usec();
-	lease->wait_usec = BOOK_FIRST_PROBE_USEC;
 	lifetimes_remove(book->lifetimes, lease->id);
 	store_remove(book->setup.store, STORE_LIFETIME, lease->id);
 }

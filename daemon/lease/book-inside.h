@@ -35,7 +35,7 @@ struct book_lease {
 	bool is_released;
 	uint64_t since_realtime_usec;
 	uint64_t since_monotonic_usec;
-	uint64_t due_usec;  /* draining: when to look again */
+	uint64_t due_usec;  /* draining: when to look again; 0 at once */
 	uint64_t wait_usec; /* and how long after that */
 	char pool[RECORD_NAME_BYTES_MAX];
 	char unit[RECORD_UNIT_BYTES_MAX];
@@ -64,6 +64,7 @@ struct book {
 	/* Of an earlier process's regions, the highest id; 0: all have found their place. */
 	uint64_t last_inherited_id;
 	struct idmap restored; /* those that have, so far */
+	bool is_restore_short; /* there was no memory for some of them */
 	struct book_restored sums;
 };
 

@@ -56,6 +56,7 @@ static void restore_lease(struct book *book, const struct record_entry *entry, s
 
 	if (!lease || book_reserve(book) < 0) {
 		book->setup.memory->release(&memory);
+		book->is_restore_short = true;
 		return;
 	}
 	lease->share = share;
@@ -162,6 +163,8 @@ static void restore(struct book *book, struct share *share, const char *pool)
 	size_t nr = 0;
 
 	ids = list_ids(book, &nr);
+	if (!ids)
+		book->is_restore_short = true;
 	for (size_t i = 0; i < nr; i++) {
 		/* A copy, as the record changes underneath. */
 		struct record_entry entry = *record_get(book->setup.record, ids[i]);
@@ -172,8 +175,10 @@ static void restore(struct book *book, struct share *share, const char *pool)
 		if (share && (entry.state == RECORD_SPENT || !belongs_to(&entry, share, pool)))
 			continue;
 		/* What cannot be noted is not touched. */
-		if (idmap_put(&book->restored, entry.id, 1) < 0)
+		if (idmap_put(&book->restored, entry.id, 1) < 0) {
+			book->is_restore_short = true;
 			continue;
+		}
 		if (share)
 			restore_into(book, &entry, share);
 		else
@@ -191,7 +196,9 @@ void book_restore_share(struct book *book, struct share *share, const char *pool
 void book_restore_end(struct book *book, struct book_restored *ret)
 {
 	restore(book, NULL, NULL);
-	book->sums.nr_unknown = store_close_rest(book->setup.store);
+	/* What was left out for want of memory is known, and is for the next process. */
+	if (!book->is_restore_short)
+		book->sums.nr_unknown = store_close_rest(book->setup.store);
 	book->last_inherited_id = 0;
 	idmap_clear(&book->restored);
 	*ret = book->sums;

@@ -14,6 +14,10 @@ int __real_pipe2(int ends[2], int flags);
 int __wrap_pipe2(int ends[2], int flags);
 int __real_epoll_ctl(int epoll_fd, int what, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll_fd, int what, int fd, struct epoll_event *event);
+void *__real_calloc(size_t nr, size_t nr_bytes);
+void *__wrap_calloc(size_t nr, size_t nr_bytes);
+void *__real_reallocarray(void *memory, size_t nr, size_t nr_bytes);
+void *__wrap_reallocarray(void *memory, size_t nr, size_t nr_bytes);
 
 ssize_t __wrap_pwrite64(int fd, const void *bytes, size_t nr_bytes, off_t offset)
 {
@@ -37,4 +41,21 @@ int __wrap_epoll_ctl(int epoll_fd, int what, int fd, struct epoll_event *event)
 {
 	errno = book_faults.watch_error;
 	return errno && what == EPOLL_CTL_ADD ? -1 : __real_epoll_ctl(epoll_fd, what, fd, event);
+}
+
+static bool has_memory(void)
+{
+	if (!book_faults.has_no_memory)
+		return true;
+	return book_faults.nr_memory_before > 0 && book_faults.nr_memory_before-- > 0;
+}
+
+void *__wrap_calloc(size_t nr, size_t nr_bytes)
+{
+	return has_memory() ? __real_calloc(nr, nr_bytes) : NULL;
+}
+
+void *__wrap_reallocarray(void *memory, size_t nr, size_t nr_bytes)
+{
+	return has_memory() ? __real_reallocarray(memory, nr, nr_bytes) : NULL;
 }

@@ -194,6 +194,8 @@ void world_start(void)
 		                                 config->region_bytes, config->nr_regions);
 		book_restore_share(world.book, world.shares[i], config->pool);
 	}
+	if (world.before_end)
+		world.before_end();
 	book_restore_end(world.book, &world.restored);
 }
 
