@@ -9,6 +9,6 @@ if ! command -v shellcheck >/dev/null; then
 	echo "skipped: there is no shellcheck here"
 	exit 77
 fi
-scripts=$(find tests tools .ci -type f -exec grep -lE -m 1 '^#!/bin/(ba)?sh|^# shellcheck shell=' {} +)
+scripts=$(find tests tools bench examples .ci -type f -exec grep -lE -m 1 '^#!/bin/(ba)?sh|^# shellcheck shell=' {} +)
 # shellcheck disable=SC2086 # no name of ours has a blank in it
 exec shellcheck -x $scripts

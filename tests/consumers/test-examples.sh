@@ -21,9 +21,7 @@ scene_pool guests base $((mib * 2))M ${mib}M </dev/null
 scene_start
 export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$work/bus PATH=${MEMINITCTL%/*}:$PATH
 
-is_over() { [ "$(ctl --json leases | tr -d ' \n')" = '[]' ]; }
-is_full() { ctl --json pools guests | grep -Eq "\"done\": ?$((mib * 2 << 20)),"; }
-given_back() { eventually is_over && eventually is_full; }
+given_back() { eventually scene_is_whole guests $((mib * 2 << 20)); }
 says() { grep -Eqx -- "$1" "$work/out" || { echo "not said: $1"; cat "$work/out"; return 1; }; }
 refused() { # command...
 	if "$@" 2>"$work/out"; then

@@ -92,9 +92,7 @@ clear_away() {
 }
 answers() { [[ $answer == *"$1"* ]] || { echo "not in the answer: $1"; echo "$answer"; return 1; }; }
 
-is_over() { [ "$(ctl --json leases | tr -d ' \n')" = '[]' ]; }
-is_full() { ctl --json pools guests | grep -Eq "\"done\": ?$((region_bytes * 2)),"; }
-given_back() { eventually is_over && eventually is_full; }
+given_back() { eventually scene_is_whole guests $((region_bytes * 2)); }
 lease_id() { tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^NODEINIT_LEASE=//p'; }
 is_leased_to() { ctl --json leases | tr -d ' ' | grep -q "\"pid\":$1,"; }
 
@@ -188,6 +186,23 @@ test_a_machine_has_the_lease_as_its_memory() {
 	answers "\"base-memory\": $region_bytes"
 	[ "$(mapped_bytes "$qemu_pid")" = "$region_bytes" ]
 	quit
+	given_back
+}
+test_a_guest_with_two_nodes_has_two_leases() {
+	local file="memory-backend-file,size=$region_bytes,share=on" ids
+	cat >"$work/two" <<-END
+		#!/bin/sh
+		exec 5<&3 6<&4
+		exec "$MEMINITCTL" --bus="unix:path=$work/bus" lease guests 0 --timeout=${scene_limit}s -- \
+			"$qemu" -machine q35,accel=tcg -m $((mib * 2)) -nodefaults -display none -S -daemonize \
+			-pidfile "$work/qemu.pid" -object $file,id=m0,mem-path=/proc/self/fd/5 -object $file,id=m1,mem-path={} \
+			-numa node,memdev=m0 -numa node,memdev=m1
+	END
+	ctl lease guests 0 --timeout="${scene_limit}s" -- sh "$work/two"
+	ids=$(ctl --no-legend leases guests | grep -c ' leased ')
+	[ "$ids" = 2 ]
+	[ "$(grep -cE ' rw-s 00000000 .*(memfd:nodeinit|/#)' "/proc/$(<"$work/qemu.pid")/maps")" = 2 ]
+	kill -TERM "$(<"$work/qemu.pid")"
 	given_back
 }
 test_qemu_runs_as_a_user_of_the_pool() {

@@ -73,6 +73,11 @@ scene_start() {
 	fi
 }
 
+# All of the pool is there, and nothing of it leased or draining.
+scene_is_whole() { # pool, bytes
+	[ -z "$(ctl --no-legend leases "$1")" ] && ctl --json pools "$1" | grep -Eq "\"done\": ?$2,"
+}
+
 scene_end() {
 	local process
 	for process in $scene_daemon $scene_bus; do
