@@ -147,6 +147,7 @@ START_TEST(test_the_daemon_lets_nobody_be_harmed_and_its_books_are_right)
 	assert_all_content();
 	landlord_wait(&landlord, LANDLORD_REGIONS, 0, LANDLORD_REGIONS);
 
+	landlord_break_lease(&landlord);
 	for (unsigned i = 0; i < nr_victims; i++)
 		actor_end(&victims[i]);
 	landlord_wait(&landlord, 0, 0, LANDLORD_REGIONS);

@@ -94,6 +94,11 @@ void landlord_wait_left(struct landlord *landlord)
 	wait_for(landlord, "BytesLeased", 0);
 }
 
+void landlord_break_lease(struct landlord *landlord)
+{
+	ck_assert_int_eq(kill(landlord->pid, SIGIO), 0);
+}
+
 void landlord_assert_alive(struct landlord *landlord)
 {
 	scoped(freep) char *state = NULL;

@@ -38,5 +38,11 @@ void landlord_wait(struct landlord *landlord, unsigned nr_leased, unsigned nr_dr
 /* Wait until nothing is let, with or without something draining. */
 void landlord_wait_left(struct landlord *landlord);
 
+/*
+ * What the kernel sends it when somebody opens a file in the moment in which the daemon asks
+ * whether somebody has it. An attack meets that moment once in thousands of times.
+ */
+void landlord_break_lease(struct landlord *landlord);
+
 /* It is the process that was started, on the bus, and its pool is ready. */
 void landlord_assert_alive(struct landlord *landlord);
