@@ -46,7 +46,6 @@ void book_take_news(struct book *book, struct share *share, const char *pool)
 {
 	struct region_news news;
 
-	book->kernel = share->context->kernel;
 	while (region_next_news(share, &news)) {
 		const struct record_entry *entry = record_get(book->setup.record, news.id);
 
@@ -69,7 +68,6 @@ void book_forget_share(struct book *book, struct share *share)
 {
 	uint64_t address;
 
-	book_take_news(book, share, "");
 	/* Backwards: striking one out moves the last into its place. */
 	for (size_t i = record_nr(book->setup.record); i-- > 0;) {
 		uint64_t id = record_at(book->setup.record, i)->id;

@@ -177,5 +177,5 @@ void book_restore_end(struct book *book, struct book_restored *ret);
 /* Bytes that inherited regions hold of the memory that counts against a cgroup (not hugetlb). */
 uint64_t book_inherited_bytes(const struct book *book);
 
-/* @share is about to be freed; it has no lent region. Takes its last news. */
+/* @share is about to be freed; it has no lent region. News of it are of no use any more. */
 void book_forget_share(struct book *book, struct share *share);

@@ -192,10 +192,11 @@ void world_start(void)
 
 		world.shares[i] = fake_share_new(config->node_id, config->page, config->page_bytes,
 		                                 config->region_bytes, config->nr_regions);
-		book_restore_share(world.book, world.shares[i], config->pool);
 	}
-	if (world.before_end)
-		world.before_end();
+	if (world.before_restore)
+		world.before_restore();
+	for (size_t i = 0; i < world.nr_config; i++)
+		book_restore_share(world.book, world.shares[i], world.config[i].pool);
 	book_restore_end(world.book, &world.restored);
 }
 

@@ -51,7 +51,7 @@ struct world {
 	size_t kept_max;
 	size_t store_room; /* what does not fit is dropped in silence */
 	int put_error;
-	void (*before_end)(void); /* of the restoration; or NULL */
+	void (*before_restore)(void); /* or NULL */
 
 	/* The daemon. */
 	struct record *record;

@@ -512,47 +512,6 @@ START_TEST(test_many_regions_without_a_place_are_all_given_back)
 }
 END_TEST
 
-static unsigned nr_memory;
-
-static void run_out_of_memory(void)
-{
-	book_faults = (struct book_faults){ .has_no_memory = true, .nr_memory_before = nr_memory };
-}
-
-/* What is known is never closed as unknown; the next process has all that was left out. */
-START_TEST(test_a_restoration_without_memory_loses_no_lease)
-{
-	for (nr_memory = 0; nr_memory < 16; nr_memory++) {
-		uint64_t id, other;
-
-		start(3);
-		id = lease(5);
-		other = lease(6);
-		world_close_lifetime(world_client(other));
-		world_kill();
-		world.nr_config = 0;
-		world.before_end = run_out_of_memory;
-		world_start();
-		book_faults = (struct book_faults){ 0 };
-		world.before_end = NULL;
-		ck_assert_uint_ne(world_recorded(id), 0);
-		(void) world_poll(0);
-		world_restart();
-		/* One that could not be watched drains; its memory is its lessee's either way. */
-		ck_assert(world_find(id).is_memory_known);
-		ck_assert_int_eq(world_find(other).state, LEASE_DRAINING);
-		(void) world_poll(0);
-		ck_assert_uint_eq(world.nr_over, 0);
-		while (world.nr_clients > 0)
-			world_close(&world.clients[0]);
-		world_poll_out();
-		ck_assert_uint_eq(fake_memory_nr(), 0);
-		ck_assert_uint_eq(world.nr_kept, 1);
-		world_end();
-	}
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("book-restore");
@@ -579,7 +538,6 @@ int main(void)
 	tcase_add_test(tcase, test_only_inherited_memory_that_is_charged_counts_as_such);
 	tcase_add_test(tcase, test_lowered_quotas_count_what_was_restored);
 	tcase_add_test(tcase, test_many_regions_without_a_place_are_all_given_back);
-	tcase_add_test(tcase, test_a_restoration_without_memory_loses_no_lease);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
 }

@@ -228,8 +228,9 @@ START_TEST(test_quotas_are_per_uid_and_draining_ones_count)
 END_TEST
 
 /* Whatever fails, nothing was lent and nothing is left behind. */
-static void expect_nothing_lent_so_far(size_t nr_kept, size_t nr_fds)
+static void expect_nothing_lent(int error, size_t nr_kept, size_t nr_fds)
 {
+	ck_assert_int_eq(world_lease(5, 0), error);
 	ck_assert_uint_eq(world.nr_kept, nr_kept);
 	ck_assert_uint_eq(book_nr(world.book), 0);
 	ck_assert_uint_eq(counts(0).nr_lent, 0);
@@ -237,12 +238,6 @@ static void expect_nothing_lent_so_far(size_t nr_kept, size_t nr_fds)
 	ck_assert_uint_eq(record_nr(world.record), 1);
 	ck_assert_uint_eq(record_at(world.record, 0)->state, RECORD_READY);
 	ck_assert_uint_eq(world_nr_fds(), nr_fds);
-}
-
-static void expect_nothing_lent(int error, size_t nr_kept, size_t nr_fds)
-{
-	ck_assert_int_eq(world_lease(5, 0), error);
-	expect_nothing_lent_so_far(nr_kept, nr_fds);
 }
 
 START_TEST(test_a_grant_that_fails_is_undone_at_every_step)
@@ -263,38 +258,6 @@ START_TEST(test_a_grant_that_fails_is_undone_at_every_step)
 	book_faults = (struct book_faults){ 0 };
 	ck_assert_int_eq(world_lease(5, 0), 0);
 	ck_assert_int_eq(fcntl(world.clients[0].memory_fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-	world_end();
-}
-END_TEST
-
-START_TEST(test_a_grant_without_memory_is_undone_as_well)
-{
-	size_t nr_kept, nr_fds;
-	unsigned nr = 0;
-
-	start(1);
-	nr_kept = world.nr_kept;
-	nr_fds = world_nr_fds();
-	for (;;) {
-		struct book_grant grant;
-		struct book_request request = { .pool = "guests", .uid = 5 };
-		int r, quota;
-
-		book_faults = (struct book_faults){ .has_no_memory = true, .nr_memory_before = nr };
-		r = book_grant(world.book, &request, world.shares, 1, &grant, &quota);
-		book_faults = (struct book_faults){ 0 };
-		if (r == 0) {
-			(void) close(grant.memory_fd);
-			(void) close(grant.lifetime_fd);
-			break;
-		}
-		ck_assert_int_eq(r, -ENOMEM);
-		nr++;
-		/* The system calls of the record and the store are made before the last step. */
-		expect_nothing_lent_so_far(nr_kept, nr_fds);
-	}
-	/* The list, the lease, and the map of lifetimes. */
-	ck_assert_uint_ge(nr, 3);
 	world_end();
 }
 END_TEST
@@ -410,7 +373,6 @@ int main(void)
 	tcase_add_test(tcase, test_leases_are_listed_by_ascending_id);
 	tcase_add_test(tcase, test_quotas_are_per_uid_and_draining_ones_count);
 	tcase_add_test(tcase, test_a_grant_that_fails_is_undone_at_every_step);
-	tcase_add_test(tcase, test_a_grant_without_memory_is_undone_as_well);
 	tcase_add_test(tcase, test_a_store_that_refuses_does_not_prevent_a_lease);
 	tcase_add_test(tcase, test_a_unit_is_kept_for_people);
 	tcase_add_test(tcase,
