@@ -11,7 +11,7 @@ static int obey(void *arg, char order)
 	struct hold *hold = arg;
 
 	if (order == CHILD_STRIKE)
-		return (int) attack_bytes(hold, hold->address, hold->bytes);
+		return (int) attack_bytes(hold->address, hold->bytes);
 	hold->memory_fd = fd_close(hold->memory_fd);
 	hold->lifetime_fd = fd_close(hold->lifetime_fd);
 	return 0;

@@ -11,7 +11,7 @@ static enum armed arm(struct hold *hold)
 
 static unsigned strike(struct hold *hold)
 {
-	return attack_bytes(hold, hold->kept, hold->bytes);
+	return attack_bytes(hold->kept, hold->bytes);
 }
 
 int main(int argc, char **argv)

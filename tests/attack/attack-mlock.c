@@ -16,7 +16,7 @@ static enum armed arm(struct hold *hold)
 
 static unsigned strike(struct hold *hold)
 {
-	return attack_bytes(hold, hold->kept, hold->pages->page_bytes);
+	return attack_bytes(hold->kept, hold->pages->page_bytes);
 }
 
 int main(int argc, char **argv)

@@ -41,7 +41,7 @@ static unsigned strike(struct hold *hold)
 	must(fd >= 0 && ftruncate(fd, PIECE_BYTES) == 0);
 	carry(IORING_OP_WRITE_FIXED, fd);
 	must(pread(fd, words, sizeof(words), 0) == sizeof(words));
-	found = attack_bytes(hold, words, sizeof(words));
+	found = attack_bytes(words, sizeof(words));
 	must(pwrite(fd, words, sizeof(words), 0) == sizeof(words));
 	carry(IORING_OP_READ_FIXED, fd);
 	return found;

@@ -35,7 +35,7 @@ static unsigned strike(struct hold *hold)
 	unsigned found;
 
 	must(carry(IORING_OP_READ, words) == PIECE_BYTES);
-	found = attack_bytes(hold, words, sizeof(words));
+	found = attack_bytes(words, sizeof(words));
 	/* hugetlbfs has no write(2): there it can but look. */
 	must(carry(IORING_OP_WRITE, words) == PIECE_BYTES || hold->pages->kind == PAGES_HUGETLB);
 	return found;

@@ -19,11 +19,10 @@ static void on_bus_error(int signal)
 	siglongjmp(out_of_strike, 1);
 }
 
-unsigned attack_bytes(const struct hold *hold, void *address, uint64_t bytes)
+unsigned attack_bytes(void *address, uint64_t bytes)
 {
 	unsigned found = 0;
 
-	(void) hold;
 	if (pattern_has(address, bytes, PATTERN_VICTIM))
 		found |= SAW_CANARY;
 	else if (!pattern_is(address, bytes, 0, PATTERN_ATTACKER))
@@ -39,7 +38,7 @@ unsigned attack_descriptor(const struct hold *hold, int fd)
 
 	if (address == MAP_FAILED)
 		return 0;
-	found = attack_bytes(hold, address, hold->bytes);
+	found = attack_bytes(address, hold->bytes);
 	(void) munmap(address, hold->bytes);
 	return found;
 }

@@ -74,7 +74,7 @@ struct attack {
 int attack_main(const struct attack *attack, int argc, char **argv);
 
 /* For strike(): what is to be seen in @address, and then write over it. */
-unsigned attack_bytes(const struct hold *hold, void *address, uint64_t bytes);
+unsigned attack_bytes(void *address, uint64_t bytes);
 
 /* The same, by a new mapping of a descriptor. */
 unsigned attack_descriptor(const struct hold *hold, int fd);
