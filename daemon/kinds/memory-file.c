@@ -106,8 +106,9 @@ int memory_file_check(struct memory *memory, enum memory_adopted adopted)
 	r = check_kind(memory);
 	if (r < 0)
 		return r;
-	if (!S_ISREG(st.st_mode) || (fcntl(memory->fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+	if ((fcntl(memory->fd, F_GETFL) & O_ACCMODE) != O_RDWR)
 		return -EMEDIUMTYPE;
+	/* What is no file of one of the two kinds has no seals to get. */
 	seals = fcntl(memory->fd, F_GET_SEALS);
 	if (seals < 0 || seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
 		return -EMEDIUMTYPE;

@@ -71,7 +71,6 @@ static void enter_whole(struct region_share *regions, struct region *region,
 {
 	region->state = REGION_WHOLE;
 	region_share_lock(regions);
-	region->note->is_ready = region->note->is_ready_told = true;
 	if (region->is_single)
 		region_aside_add(regions, region);
 	else

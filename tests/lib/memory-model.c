@@ -30,6 +30,8 @@ static struct {
 	unsigned nr_writers[PIECES_MAX];
 	uint64_t piece_bytes[PIECES_MAX];
 	int in_use[PIECES_MAX];
+	void (*on_destroy)(void *arg);
+	void *on_destroy_arg;
 	uint64_t adopted_bytes; /* what a piece has that is adopted half filled */
 } model = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
 
@@ -183,7 +185,17 @@ static void piece_end(struct memory *memory, bool is_emptied)
 
 static void model_destroy(struct memory *memory)
 {
+	void (*on_destroy)(void *arg);
+	void *arg;
+
 	piece_end(memory, true);
+	lock();
+	on_destroy = model.on_destroy;
+	arg = model.on_destroy_arg;
+	model.on_destroy = NULL;
+	unlock();
+	if (on_destroy)
+		on_destroy(arg);
 }
 
 static void model_release(struct memory *memory)
@@ -272,6 +284,7 @@ void memory_model_reset(void)
 	model.make = model.verify = model.populate = (struct script){ 0 };
 	model.adopt = model.open = (struct script){ 0 };
 	model.adopted_bytes = 0;
+	model.on_destroy = NULL;
 	model.counts = (struct memory_model_counts){ 0 };
 	unlock();
 }
@@ -334,6 +347,14 @@ void memory_model_set_in_use(unsigned index, int answer)
 	for (unsigned i = 0; i < PIECES_MAX; i++)
 		if (index == UINT_MAX || i == index % PIECES_MAX)
 			model.in_use[i] = answer;
+	unlock();
+}
+
+void memory_model_on_destroy(void (*fn)(void *arg), void *arg)
+{
+	lock();
+	model.on_destroy = fn;
+	model.on_destroy_arg = arg;
 	unlock();
 }
 

@@ -50,6 +50,9 @@ void memory_model_set_adopted_bytes(uint64_t bytes);
  */
 void memory_model_set_in_use(unsigned index, int answer);
 
+/* Call @fn at the end of the next destroy, for what another thread may do meanwhile. Once. */
+void memory_model_on_destroy(void (*fn)(void *arg), void *arg);
+
 /*
  * A gate before each populate: it blocks until it is let through. memory_model_gate_open() lets
  * @nr chunks pass (UINT_MAX: all, the gate is gone); memory_model_gate_wait() returns true as

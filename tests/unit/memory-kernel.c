@@ -7,12 +7,15 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "memory-kernel.h"
+#include "suite.h"
 
 #define POOL_PATH "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/"
 #define POOL_FILE POOL_PATH "nr_hugepages"
@@ -152,4 +155,77 @@ void must(bool is_true, const char *file, int line, const char *what)
 		return;
 	(void) fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", file, line, what, errno);
 	_exit(1);
+}
+
+enum plan_page page_here;
+
+void memory_here_open(const char *page)
+{
+	if (memory_system_open() < 0)
+		suite_skip("the kernel cannot be probed");
+	page_here = strcmp(page, "thp") == 0       ? PLAN_PAGE_THP
+	            : strcmp(page, "hugetlb") == 0 ? PLAN_PAGE_HUGETLB
+	                                           : PLAN_PAGE_BASE;
+	if (page_here == PLAN_PAGE_THP && !have_thp())
+		suite_skip("no right to mount a tmpfs, and shmem_enabled is never");
+	if (page_here == PLAN_PAGE_HUGETLB && !have_pool())
+		suite_skip("no right to change the huge page pool of node 0");
+}
+
+void run_here(void (*run)(void))
+{
+	if (page_here == PLAN_PAGE_HUGETLB)
+		with_pool(run);
+	else
+		in_child(run);
+}
+
+uint64_t resident_bytes(int fd)
+{
+	struct stat st;
+
+	MUST(fstat(fd, &st) == 0);
+	return (uint64_t) st.st_blocks * 512;
+}
+
+int duplicate(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	MUST(copy >= 0);
+	return copy;
+}
+
+int open_path(int fd, int flags)
+{
+	char path[40];
+
+	(void) snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, flags | O_CLOEXEC);
+}
+
+struct memory memory_made(void)
+{
+	struct memory memory = memory_of_page(page_here, BYTES_HERE);
+
+	MUST(memory_system.make(&memory) == 0);
+	return memory;
+}
+
+struct memory memory_finished(void)
+{
+	struct memory memory = memory_made();
+
+	MUST(memory_system.populate(&memory, 0, BYTES_HERE) == 0);
+	MUST(memory_system.verify(&memory) == 0);
+	MUST(memory_system.finish(&memory) == 0);
+	return memory;
+}
+
+struct memory memory_left(int fd)
+{
+	struct memory memory = memory_of_page(page_here, BYTES_HERE);
+
+	memory.fd = fd;
+	return memory;
 }

@@ -46,5 +46,28 @@ void with_pool(void (*run)(void));
 /* What the pool has free, others' pages included. */
 uint64_t pool_free_bytes(void);
 
+/* --- the same for each kind of page --- */
+
+/* The page of this run. */
+extern enum plan_page page_here;
+#define BYTES_HERE (8 * MIB)
+
+/* Probe the kernel, and leave where it has no such pages for us: "base", "thp", "hugetlb". */
+void memory_here_open(const char *page);
+
+/* In a child; with huge pages where it takes some. */
+void run_here(void (*run)(void));
+
+/* BYTES_HERE that were made only; filled and finished; that a descriptor is all there is of. */
+struct memory memory_made(void);
+struct memory memory_finished(void);
+struct memory memory_left(int fd);
+
+/* What the service manager's store does. */
+int duplicate(int fd);
+/* One more description of it. Return: a descriptor; -1. */
+int open_path(int fd, int flags);
+uint64_t resident_bytes(int fd);
+
 void must(bool is_true, const char *file, int line, const char *what);
 #define MUST(condition) must(condition, __FILE__, __LINE__, #condition)

@@ -430,6 +430,8 @@ int main(int argc, char **argv)
 	TCase *tcase = tcase_create(name);
 	int status;
 
+	/* Others may have the huge page pool for a while. */
+	tcase_set_timeout(tcase, 60);
 	base_bytes = (uint64_t) sysconf(_SC_PAGESIZE);
 	if (memory_system_open() < 0)
 		suite_skip("the kernel cannot be probed");

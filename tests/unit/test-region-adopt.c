@@ -222,6 +222,22 @@ START_TEST(test_huge_pages_of_an_earlier_process_are_ours_to_give_back)
 }
 END_TEST
 
+START_TEST(test_huge_pages_of_what_has_no_place_are_not_those_of_the_rest)
+{
+	struct share *share = one_share(PLAN_PAGE_HUGETLB, REGION, 0);
+
+	kernel_model_set_pages(
+		drive.model, DRIVE_NODE, HUGE,
+		(struct hugepages_count){ .nr_pages = 2 * 128, .free_pages = 2 * 128 });
+	ck_assert_int_eq(adopt(share, 1, 2 * REGION, REGION_ADOPT_LENT), 0);
+	drive_all(&drive);
+	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 3 * 128);
+	ck_assert_int_eq(region_return(share, 1), 0);
+	drive_all(&drive);
+	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 128);
+}
+END_TEST
+
 START_TEST(test_one_that_is_to_be_locked_is_ready_when_it_is_locked_again)
 {
 	struct share *share;
@@ -310,6 +326,7 @@ int main(void)
 	tcase_add_test(tcase, test_what_has_no_place_stays_its_owners_unless_it_is_lent);
 	tcase_add_test(tcase, test_one_that_cannot_be_taken_over_leaves_its_place_free);
 	tcase_add_test(tcase, test_huge_pages_of_an_earlier_process_are_ours_to_give_back);
+	tcase_add_test(tcase, test_huge_pages_of_what_has_no_place_are_not_those_of_the_rest);
 	tcase_add_test(tcase, test_one_that_is_to_be_locked_is_ready_when_it_is_locked_again);
 	tcase_add_test(tcase, test_memory_that_is_kept_is_not_given_back_at_the_end);
 	tcase_add_test(tcase, test_a_round_that_is_not_cancelled_keeps_nothing_half_filled);

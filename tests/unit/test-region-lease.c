@@ -303,6 +303,74 @@ START_TEST(test_a_lent_region_that_has_no_place_any_more_is_kept_and_not_replace
 }
 END_TEST
 
+START_TEST(test_of_regions_of_one_part_the_lent_ones_stay)
+{
+	struct share *share = full_share(PLAN_PAGE_BASE, 4 * REGION, 0);
+	uint64_t ids[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		ids[i] = drive_lend(share);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(region_unlend(share, ids[i]), 0);
+	ck_assert_int_eq(share->ops->share_shrink(share, 2 * REGION), 0);
+	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
+	ck_assert_uint_eq(drive_regions(share).nr_ready, 1);
+	ck_assert_uint_eq(drive_regions(share).nr_lent, 1);
+}
+END_TEST
+
+static struct {
+	struct share *share;
+	uint64_t id;
+} late;
+
+static void return_late(void *arg)
+{
+	(void) arg;
+	ck_assert_int_eq(region_return(late.share, late.id), 0);
+}
+
+/* The shrink has taken what was spent in its part by then, and goes on to cut. */
+START_TEST(test_what_comes_back_in_a_shrink_goes_in_the_next_one)
+{
+	struct share *share = full_share(PLAN_PAGE_BASE, REGION, REGION);
+	uint64_t deferred;
+
+	late.share = share;
+	late.id = drive_lend(share);
+	deferred = drive_lend(share);
+	ck_assert_int_eq(region_return(share, deferred), 0);
+	memory_model_on_destroy(return_late, NULL);
+	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
+	ck_assert_uint_eq(drive_regions(share).nr_spent, 1);
+	ck_assert_uint_eq(drive_status(share).done_bytes, REGION);
+	ck_assert_uint_eq(counts().nr_alive, 1);
+	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
+	ck_assert_uint_eq(drive_regions(share).nr_spent, 0);
+	ck_assert_uint_eq(drive_status(share).done_bytes, 0);
+	ck_assert_uint_eq(counts().nr_alive, 0);
+}
+END_TEST
+
+START_TEST(test_pages_that_others_have_added_meanwhile_stay_where_some_are_lent)
+{
+	struct share *share = full_share(PLAN_PAGE_HUGETLB, 4 * REGION, 0);
+	uint64_t first = drive_lend(share), second = drive_lend(share);
+
+	kernel_model_set_pages(
+		drive.model, DRIVE_NODE, HUGE,
+		(struct hugepages_count){ .nr_pages = 512 + 100, .free_pages = 512 + 100 });
+	/* A look that finds them. */
+	refill(share);
+	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
+	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 256 + 100);
+	ck_assert_int_eq(region_return(share, first), 0);
+	ck_assert_int_eq(region_return(share, second), 0);
+	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
+	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 100);
+}
+END_TEST
+
 START_TEST(test_a_share_that_is_to_go_waits_for_its_lent_regions)
 {
 	struct share *share = full_share(PLAN_PAGE_HUGETLB, 2 * REGION, 2 * REGION);
@@ -439,6 +507,9 @@ int main(void)
 	tcase_add_test(tcase, test_shrinking_takes_what_is_not_lent_and_moves_what_is);
 	tcase_add_test(tcase,
 	               test_a_lent_region_that_has_no_place_any_more_is_kept_and_not_replaced);
+	tcase_add_test(tcase, test_of_regions_of_one_part_the_lent_ones_stay);
+	tcase_add_test(tcase, test_what_comes_back_in_a_shrink_goes_in_the_next_one);
+	tcase_add_test(tcase, test_pages_that_others_have_added_meanwhile_stay_where_some_are_lent);
 	tcase_add_test(tcase, test_a_share_that_is_to_go_waits_for_its_lent_regions);
 	tcase_add_test(tcase, test_a_lent_region_that_is_taken_back_after_a_shrink_is_spent);
 	tcase_add_test(tcase, test_the_smaller_last_region_is_kept_aside_where_whole_ones_remain);
