@@ -47,7 +47,13 @@ static bool has_memory(void)
 {
 	if (!book_faults.has_no_memory)
 		return true;
-	return book_faults.nr_memory_before > 0 && book_faults.nr_memory_before-- > 0;
+	if (book_faults.nr_memory_before > 0) {
+		book_faults.nr_memory_before--;
+		return true;
+	}
+	if (book_faults.nr_memory_failures > 0 && --book_faults.nr_memory_failures == 0)
+		book_faults.has_no_memory = false;
+	return false;
 }
 
 void *__wrap_calloc(size_t nr, size_t nr_bytes)

@@ -14,9 +14,10 @@ struct book_faults {
 	int write_error;           /* of pwrite; 0: none */
 	unsigned nr_writes_before; /* that still succeed */
 	int pipe_error;
-	int watch_error;           /* of epoll_ctl */
-	bool has_no_memory;        /* for calloc and reallocarray */
-	unsigned nr_memory_before; /* that still succeed */
+	int watch_error;             /* of epoll_ctl */
+	bool has_no_memory;          /* for calloc and reallocarray */
+	unsigned nr_memory_before;   /* that still succeed */
+	unsigned nr_memory_failures; /* after which there is some again; 0: none any more */
 };
 
 /* All zero: nothing fails. */

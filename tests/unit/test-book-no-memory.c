@@ -79,11 +79,13 @@ START_TEST(test_a_grant_without_memory_is_undone_at_every_step)
 }
 END_TEST
 
-static unsigned nr_memory;
+static unsigned nr_memory, nr_failures;
 
 static void run_out_of_memory(void)
 {
-	book_faults = (struct book_faults){ .has_no_memory = true, .nr_memory_before = nr_memory };
+	book_faults = (struct book_faults){ .has_no_memory = true,
+		                            .nr_memory_before = nr_memory,
+		                            .nr_memory_failures = nr_failures };
 }
 
 static void expect_each_once(void)
@@ -141,11 +143,13 @@ START_TEST(test_a_restoration_without_memory_loses_no_lease)
 {
 	size_t nr_fds = world_nr_fds();
 
-	for (nr_memory = 0; nr_memory < 24; nr_memory++)
-		for (size_t nr_config = 0; nr_config < 2; nr_config++) {
-			restore_without_memory(nr_config);
-			ck_assert_uint_eq(world_nr_fds(), nr_fds);
-		}
+	/* From then on, or once. */
+	for (nr_failures = 0; nr_failures < 2; nr_failures++)
+		for (nr_memory = 0; nr_memory < 24; nr_memory++)
+			for (size_t nr_config = 0; nr_config < 2; nr_config++) {
+				restore_without_memory(nr_config);
+				ck_assert_uint_eq(world_nr_fds(), nr_fds);
+			}
 }
 END_TEST
 
