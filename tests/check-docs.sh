@@ -71,4 +71,14 @@ each_is_in "packages to build it with" 7 ' ' '' README.md <"$words"
 (cd examples && ls ./*.pool ./*.conf) | cut -c3- >"$words"
 each_is_in "examples" 5 "'" "'" examples/meson.build <"$words"
 
+# What a page shows of an example is the example: its one block in that language.
+shown() { # page, language, file
+	status=0
+	sed -n "/^\`\`\`$2\$/,/^\`\`\`\$/p" "$1" | sed '1d;$d' | cmp -s - "$3" || status=1
+	outcome "$1 shows $3 as it is" "$status"
+}
+shown docs/consumers.md sh examples/qemu-leased
+shown docs/consumers.md xml examples/leased-domain.xml
+shown docs/consumers.md c examples/lease.c
+
 say_sum
