@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <unistd.h>
 
 #include "../../daemon/base/size.h"
 #include "book-faults.h"
@@ -119,6 +120,13 @@ static void restore_without_memory(size_t nr_config)
 	world.before_restore = NULL;
 	ck_assert_uint_ne(world_recorded(id), 0);
 	expect_each_once();
+	/* What is on record is there. */
+	for (size_t i = 0; i < record_nr(world.record); i++) {
+		struct fake_memory_state memory;
+
+		fake_memory_look(record_at(world.record, i)->id, &memory);
+		ck_assert(memory.exists);
+	}
 	was_seen = book_find(world.book, id, &shown) == 0;
 	(void) world_poll(0);
 	world_restart();
@@ -153,6 +161,52 @@ START_TEST(test_a_restoration_without_memory_loses_no_lease)
 }
 END_TEST
 
+START_TEST(test_without_memory_there_is_no_store_record_or_book_and_nothing_stays_open)
+{
+	static const char *const names[] = { "region-0000000000000001", "other" };
+	size_t nr_fds = world_nr_fds();
+
+	for (unsigned nr = 0; nr < 2; nr++) {
+		int fds[] = { dup(STDERR_FILENO), dup(STDERR_FILENO) };
+		struct store *store = NULL;
+
+		book_faults = (struct book_faults){ .has_no_memory = true, .nr_memory_before = nr };
+		ck_assert_int_eq(store_new(NULL, NULL, fds, names, 2, &store), -ENOMEM);
+		book_faults = (struct book_faults){ 0 };
+		ck_assert_ptr_null(store);
+	}
+	start(2);
+	world_kill();
+	world_start();
+	for (unsigned nr = 0; nr < 3; nr++) {
+		struct book_setup setup = { .record = world.record,
+			                    .store = world.store,
+			                    .memory = &fake_memory };
+		struct record *record = NULL;
+		struct book *book = NULL;
+		size_t nr_damaged;
+		uint32_t version;
+		int r, fd = record_fd(world.record);
+
+		book_faults = (struct book_faults){ .has_no_memory = true, .nr_memory_before = nr };
+		r = record_open(fd, &record, &nr_damaged, &version);
+		ck_assert_int_eq(r, -ENOMEM);
+		ck_assert_ptr_null(record);
+		ck_assert_uint_eq(record_nr(world.record), 2);
+		book_faults.nr_memory_before = nr;
+		r = record_new(&record);
+		ck_assert_int_eq(r, -ENOMEM);
+		book_faults.nr_memory_before = nr;
+		r = book_new(&setup, &book);
+		ck_assert_int_eq(r, nr < 2 ? -ENOMEM : 0);
+		book_faults = (struct book_faults){ 0 };
+		book_freep(&book);
+	}
+	world_end();
+	ck_assert_uint_eq(world_nr_fds(), nr_fds);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("book-no-memory");
@@ -161,6 +215,8 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_a_grant_without_memory_is_undone_at_every_step);
 	tcase_add_test(tcase, test_a_restoration_without_memory_loses_no_lease);
+	tcase_add_test(tcase,
+	               test_without_memory_there_is_no_store_record_or_book_and_nothing_stays_open);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
 }
