@@ -19,8 +19,6 @@ static int read_at(int fd, unsigned char *bytes, size_t nr_bytes, uint64_t offse
 	while (nr_bytes > 0) {
 		ssize_t nr_read = pread(fd, bytes, nr_bytes, (off_t) offset);
 
-		if (nr_read < 0 && errno == EINTR)
-			continue;
 		if (nr_read < 0)
 			return -errno;
 		if (nr_read == 0)

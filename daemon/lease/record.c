@@ -47,8 +47,6 @@ static int write_at(int fd, const unsigned char *bytes, size_t nr_bytes, uint64_
 	while (nr_bytes > 0) {
 		ssize_t written = pwrite(fd, bytes, nr_bytes, (off_t) offset);
 
-		if (written < 0 && errno == EINTR)
-			continue;
 		if (written < 0)
 			return -errno;
 		if (written == 0)
