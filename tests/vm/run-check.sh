@@ -28,6 +28,9 @@ available_mib=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
 [ "$available_mib" -ge "${memory_mib:=2500}" ] ||
 	skip "this machine has $available_mib MiB of memory to spare, the guest needs $memory_mib MiB"
 
+# To build a kernel takes minutes; meanwhile others may have their machines.
+[ "$kernel" != "$vm_own_kernel" ] || own_kernel "$folder" "$kernel"
+
 # One machine at a time, also when several build folders are tested: each of them is slow enough.
 exec 9>/run/lock/nodeinit-vm.lock
 flock 9

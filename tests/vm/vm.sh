@@ -3,7 +3,7 @@
 # Virtual machines with many NUMA nodes: made from Debian packages, started with this tree installed.
 # Sourced by run-check.sh and tools/vm, not run. Needs $source_root.
 #
-#     vm_prepare FOLDER KERNEL    kernel (its flavour in Debian) and disk, in FOLDER; only what is missing
+#     vm_prepare FOLDER KERNEL    kernel (see vm_has_kernel) and disk, in FOLDER; only what is missing
 #     vm_tree FOLDER TREE         what is laid over the guest's files, without the command
 #     vm_boot FOLDER TREE OUT KERNEL MACHINE WORDS TALK LIMIT
 #
@@ -17,6 +17,8 @@ PATH=$PATH:/usr/sbin:/sbin
 . "$source_root/tests/lib/guest.sh"
 # shellcheck source=tests/vm/machines.sh
 . "$source_root/tests/vm/machines.sh"
+# shellcheck source=tests/vm/own-kernel.sh
+. "$source_root/tests/vm/own-kernel.sh"
 
 vm_obstacle() { # why there can be no machine here, or nothing
 	local program
@@ -59,9 +61,12 @@ vm_kernel() { # folder, flavour
 }
 
 # Debian's kernel for virtual machines has all built in that it takes to mount the guest's disk. The one
-# for all machines is needed for what the other leaves out: it gets a few modules to begin with.
+# for all machines is needed for what the other leaves out: it gets a few modules to begin with. What
+# neither has is built, see own-kernel.sh: memory for devices.
 vm_small_kernel=cloud-amd64
 vm_full_kernel=amd64
+vm_own_kernel=cma
+vm_has_kernel() { [[ " $vm_small_kernel $vm_full_kernel $vm_own_kernel " == *" $1 "* ]]; }
 
 vm_initrd() { # folder, files of the kernel
 	local folder=$1 files=$2 initrd=$1/initrd version module path
@@ -95,7 +100,10 @@ vm_disk() { # folder
 
 vm_prepare() { # folder, kernel
 	mkdir -p "$1"
-	vm_kernel "$1" "$2"
+	case $2 in
+	"$vm_own_kernel") own_kernel "$1" "$2" ;;
+	*) vm_kernel "$1" "$2" ;;
+	esac
 	vm_disk "$1"
 }
 

@@ -3,18 +3,16 @@
 # machine: one
 # kernel: amd64
 # memory: 3000
-# words: numa=fake=4 cma=128M
+# words: numa=fake=4
 #
 # What only Debian's kernel for all machines has: one node that is shown as four, with the same CPUs for
-# all, and pages that fail. And memory set aside for devices, where a kernel can do that.
+# all, and pages that fail.
 
 before_boot() {
 	daemon_settings Reserve=64M EarlyMinimum=16M EarlyShift=63
-	grep ^Cma /proc/meminfo >/vm/cma-at-boot
 	pool pages Kind=hugetlb PageSize=2M Size@0=4p Size@1=8p Size@2=12p Size@3=16p
 	pool small Kind=region PageSize=base Size=32M '[Region]' RegionSize=8M
 }
-cma() { awk -v line="Cma$1:" '$1 == line { print $2 }' "$2"; }
 
 # A region is halfway when a page that it has not reached yet fails.
 check_poison() {
@@ -40,7 +38,6 @@ check_poison() {
 some_are_done() { [ "$(pool_property halfway BytesDone)" -gt 0 ]; }
 
 checks() {
-	local total
 	ok "the kernel shows four nodes" equal "$(cat "$nodes/online")" 0-3
 	ok "all of it comes into service" meminitctl --quiet wait --timeout=5min
 	ok "each node has its huge pages" equal "$(all_huge_pages 2048)" "4 8 12 16"
@@ -48,13 +45,5 @@ checks() {
 	ok "four workers are shown" equal "$(meminitctl --no-legend nodes | awk '{ print $1 }' | paste -sd' ')" "0 1 2 3"
 	ok "a second run is ready, too" settle
 	ok "and leaves the huge pages as they were" equal "$(all_huge_pages 2048)" "4 8 12 16"
-
-	total=$(cma Total /proc/meminfo)
-	if [ "${total:-0}" -eq 0 ]; then
-		skipped "the pools leave CmaTotal alone" "this kernel has no CMA: cma=128M has no effect"
-	else
-		ok "the pools leave CmaTotal alone" equal "$total" "$(cma Total /vm/cma-at-boot)"
-		echo "CmaFree was $(cma Free /vm/cma-at-boot) kB before the pools, is $(cma Free /proc/meminfo) kB with them"
-	fi
 	check_poison
 }
