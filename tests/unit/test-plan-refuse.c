@@ -299,6 +299,7 @@ START_TEST(test_the_reserve_of_a_node_is_not_given_away)
 	ck_assert_uint_eq(world.plan->nodes[0].reserved_bytes, GIB);
 	ck_assert_uint_eq(world.plan->nodes[0].unclaimed_bytes, 0);
 	ck_assert(world_is_warned(&world, "pool a: 1 GiB refused on node 0: Reserve="));
+	ck_assert(!world_is_warned(&world, "devices"));
 }
 END_TEST
 
@@ -316,15 +317,6 @@ START_TEST(test_memory_for_devices_is_left_beside_the_reserve)
 	ck_assert_uint_eq(world.plan->nodes[1].reserved_bytes, 4 * GIB);
 	ck_assert_uint_eq(world.plan->nodes[2].reserved_bytes, 2 * GIB);
 	ck_assert(world_is_warned(&world, "nodes 1-2: 5 GiB set aside for devices (CMA)"));
-}
-END_TEST
-
-START_TEST(test_without_memory_for_devices_there_is_no_word_of_it)
-{
-	world_add_node(&world, 0, 16 * GIB);
-	world_add_pool(&world, "a", POOL_REGION, "1G");
-	world_plan(&world);
-	ck_assert(!world_is_warned(&world, "devices"));
 }
 END_TEST
 
@@ -582,7 +574,6 @@ int main(void)
 	tcase_add_test(cases, test_required_pools_take_of_a_cgroup_first_then_by_name);
 	tcase_add_test(cases, test_the_reserve_of_a_node_is_not_given_away);
 	tcase_add_test(cases, test_memory_for_devices_is_left_beside_the_reserve);
-	tcase_add_test(cases, test_without_memory_for_devices_there_is_no_word_of_it);
 	tcase_add_test(cases, test_the_default_reserve_is_5_percent_and_at_least_256_mib);
 	tcase_add_test(cases, test_120_pages_of_1g_on_125_gib_leave_the_reserve_to_the_system);
 	tcase_add_test(cases,
