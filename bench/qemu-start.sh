@@ -104,6 +104,12 @@ measure() { # kind of page
 		Nodes=$node
 		Size@$node=${mib}M
 	END
+	if ! scene_has_pages; then
+		printf '%-5s not measured: there are no such pages for regions here\n' "$1"
+		scene_end
+		work=''
+		return
+	fi
 	scene_start
 	for ((nr = 0; nr <= nr_rounds; nr++)); do
 		round "$1"
@@ -117,9 +123,7 @@ printf '%s MiB, %s rounds, %s, Linux %s, %s CPUs\n\n' "$mib" "$nr_rounds" \
 	"$("$qemu" --version | grep -oE 'version [0-9.]+' | sed 's/version/QEMU/')" "$(uname -r)" "$(nproc)"
 printf '%-5s %-14s %8s %8s %8s %7s\n' page memory 'ms' least most ratio
 measure base
-if [ "$(id -u)" -eq 0 ]; then
-	measure thp
-fi
+measure thp
 if huge_pages_add "$mib"; then # for the lease, and for QEMU's own
 	measure 2M
 else

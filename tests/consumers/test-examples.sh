@@ -8,6 +8,7 @@ folder=$(dirname "$(realpath "$0")")
 what=${1:?usage: test-examples.sh lease|dpdk|emulator}
 skip() { echo "skipped: $*"; exit 77; }
 command -v dbus-daemon >/dev/null || skip "there is no dbus-daemon here"
+[ "$what" != lease ] || [ -n "${EXAMPLE_LEASE:-}" ] || skip "this build has another bus name than the example"
 [ "$what" != dpdk ] || [ -n "${EXAMPLE_DPDK:-}" ] || skip "it was built without DPDK"
 [ "$what" != emulator ] || command -v qemu-system-x86_64 >/dev/null || skip "there is no qemu-system-x86_64 here"
 

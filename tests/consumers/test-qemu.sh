@@ -42,10 +42,8 @@ scene_pool guests "$page" 0 "${mib}M" <<-END
 	Nodes=$node
 	Size@$node=$((mib * 2))M
 END
+scene_has_pages || skip "there are no pages of kind $1 for regions here"
 scene_start
-if ctl status guests | grep -q unsupported-size; then
-	skip "this kernel has no pages of kind $1 for regions"
-fi
 
 # --- QEMU, and what is known of it ---
 options=(-machine none -nodefaults -display none)
@@ -206,7 +204,7 @@ test_a_guest_with_two_nodes_has_two_leases() {
 	given_back
 }
 test_qemu_runs_as_a_user_of_the_pool() {
-	[ "$(id -u)" -eq 0 ] || { echo "skipped: another user needs root"; return 77; }
+	[ "$(id -u)" -eq 0 ] || { echo "another user needs root"; return 77; }
 	start setpriv --reuid=$nobody --regid=$nobody --clear-groups --
 	[ "$(stat -c %u "/proc/$qemu_pid")" = $nobody ]
 	[ "$(mapped_bytes "$qemu_pid")" = "$region_bytes" ]
@@ -244,7 +242,8 @@ for name in $(declare -F | sed -n 's/^declare -f \(test_\)/\1/p'); do
 	set -e
 	sentence=${name#test_}
 	if [ "$status" -eq 77 ]; then
-		sentence="${sentence//_/ } ($(tail -n 1 "$work/test.log"))" status=0
+		left_out "$1: ${sentence//_/ }" "$(tail -n 1 "$work/test.log")"
+		continue
 	fi
 	outcome "$1: ${sentence//_/ }" "$status" "$work/test.log"
 	given_back || break

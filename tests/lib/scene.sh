@@ -62,6 +62,13 @@ scene_is_there() {
 	[ "$status" -ne 5 ]
 } >/dev/null 2>&1
 
+# Can there be pools as declared, where the question is the kind of page?
+scene_has_pages() {
+	local plan
+	plan=$("$NODEINITD" --config "$work/etc" --plan 2>&1) || :
+	[[ $plan != *unsupported-size* ]]
+}
+
 # The daemon runs, and all its pools are ready.
 scene_start() {
 	scene_start_bus
