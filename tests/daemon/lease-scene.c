@@ -149,13 +149,15 @@ unsigned char *scene_map(const struct daemon_lease *lease)
 	return memory;
 }
 
-/* Different in every page of every lease, and never all zero. */
-static uint64_t pattern_word(unsigned seed, uint64_t page)
-{
-	return UINT64_C(0x6e6f6465696e6974) ^ ((uint64_t) (seed + 1) << 32 | (uint32_t) page);
-}
-
 #define PAGE_WORDS 512
+
+/* Different in every page of every lease, and never all zero. */
+static void make_page(uint64_t words[PAGE_WORDS], unsigned seed, uint64_t page)
+{
+	for (size_t i = 0; i < PAGE_WORDS; i++)
+		words[i] = UINT64_C(0x6e6f6465696e6974) ^
+		           ((uint64_t) (seed + 1) << 32 | (uint32_t) page);
+}
 
 void scene_expect_zero(const struct daemon_lease *lease)
 {
@@ -169,19 +171,24 @@ void scene_expect_zero(const struct daemon_lease *lease)
 void scene_write_pattern(const struct daemon_lease *lease, unsigned seed)
 {
 	unsigned char *memory = scene_map(lease);
+	uint64_t words[PAGE_WORDS];
 
-	for (uint64_t i = 0; i < lease->bytes / 8; i++)
-		((uint64_t *) (void *) memory)[i] = pattern_word(seed, i / PAGE_WORDS);
+	for (uint64_t at = 0; at < lease->bytes; at += sizeof(words)) {
+		make_page(words, seed, at / sizeof(words));
+		memcpy(memory + at, words, sizeof(words));
+	}
 	ck_assert_int_eq(munmap(memory, lease->bytes), 0);
 }
 
 void scene_expect_pattern(const struct daemon_lease *lease, unsigned seed)
 {
 	unsigned char *memory = scene_map(lease);
+	uint64_t words[PAGE_WORDS];
 
-	for (uint64_t i = 0; i < lease->bytes / 8; i++)
-		ck_assert_msg(((uint64_t *) (void *) memory)[i] ==
-		                      pattern_word(seed, i / PAGE_WORDS),
-		              "lease %s lost its byte %" PRIu64, lease->id, 8 * i);
+	for (uint64_t at = 0; at < lease->bytes; at += sizeof(words)) {
+		make_page(words, seed, at / sizeof(words));
+		if (memcmp(memory + at, words, sizeof(words)) != 0)
+			ck_abort_msg("lease %s lost what was written at %" PRIu64, lease->id, at);
+	}
 	ck_assert_int_eq(munmap(memory, lease->bytes), 0);
 }
