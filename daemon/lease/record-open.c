@@ -14,20 +14,14 @@
 
 #define SLOTS_A_READ 64
 
+/* Return: 0; -EBADMSG it ends before; -errno. */
 static int read_at(int fd, unsigned char *bytes, size_t nr_bytes, uint64_t offset)
 {
-	while (nr_bytes > 0) {
-		ssize_t nr_read = pread(fd, bytes, nr_bytes, (off_t) offset);
+	ssize_t nr_read = pread(fd, bytes, nr_bytes, (off_t) offset);
 
-		if (nr_read < 0)
-			return -errno;
-		if (nr_read == 0)
-			return -EBADMSG;
-		bytes += nr_read;
-		nr_bytes -= (size_t) nr_read;
-		offset += (uint64_t) nr_read;
-	}
-	return 0;
+	if (nr_read < 0)
+		return -errno;
+	return (size_t) nr_read == nr_bytes ? 0 : -EBADMSG;
 }
 
 /* Of the two headers the later one that is whole. */

@@ -42,20 +42,14 @@ struct record *record_free(struct record *record)
 	return NULL;
 }
 
+/* One that is cut short leaves the other place, and so the former value. */
 static int write_at(int fd, const unsigned char *bytes, size_t nr_bytes, uint64_t offset)
 {
-	while (nr_bytes > 0) {
-		ssize_t written = pwrite(fd, bytes, nr_bytes, (off_t) offset);
+	ssize_t written = pwrite(fd, bytes, nr_bytes, (off_t) offset);
 
-		if (written < 0)
-			return -errno;
-		if (written == 0)
-			return -ENOSPC;
-		bytes += written;
-		nr_bytes -= (size_t) written;
-		offset += (uint64_t) written;
-	}
-	return 0;
+	if (written < 0)
+		return -errno;
+	return (size_t) written == nr_bytes ? 0 : -ENOSPC;
 }
 
 static int write_one_header(struct record *record, const struct record_header *header)

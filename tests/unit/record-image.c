@@ -94,16 +94,18 @@ unsigned char *image_new(uint32_t version, uint32_t place_bytes, uint64_t nr_slo
                          size_t *ret_bytes)
 {
 	size_t nr_bytes = SLOTS_OFFSET + 2 * place_bytes * nr_slots;
-	unsigned char *bytes = calloc(1, nr_bytes);
+	unsigned char *bytes = calloc(1, nr_bytes), *header;
 
 	ck_assert_ptr_nonnull(bytes);
-	memcpy(bytes, "nodeinit", 8);
-	put(bytes + 8, version, 4);
-	put(bytes + 12, place_bytes, 4);
-	put(bytes + 16, 2, 8);
-	put(bytes + 24, SLOTS_OFFSET, 8);
-	put(bytes + 32, nr_slots, 8);
-	put(bytes + 60, checksum_crc32c(bytes, 60), 4);
+	/* In the second place, and the first is blank: this is all there is. */
+	header = bytes + 64;
+	memcpy(header, "nodeinit", 8);
+	put(header + 8, version, 4);
+	put(header + 12, place_bytes, 4);
+	put(header + 16, 3, 8);
+	put(header + 24, SLOTS_OFFSET, 8);
+	put(header + 32, nr_slots, 8);
+	put(header + 60, checksum_crc32c(header, 60), 4);
 	*ret_bytes = nr_bytes;
 	return bytes;
 }

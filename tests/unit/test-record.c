@@ -446,7 +446,7 @@ START_TEST(test_a_newer_version_is_refused_and_not_a_byte_is_changed)
 		size_t nr_older;
 		scoped(freep) unsigned char *older = image_new(2, PLACE_BYTES, 1, &nr_older);
 
-		memcpy(bytes + 64, older, 64);
+		memcpy(bytes, older + 64, 64);
 	}
 	fd = image_file(bytes, nr_bytes);
 	ck_assert_int_eq(record_open(fd, &record, &nr_damaged, &version), -EPROTONOSUPPORT);
