@@ -135,7 +135,7 @@ static int update_shares(struct inventory *inventory, const struct plan_node *no
 				return -ENOMEM;
 			share->node_id = node->node_id;
 			share->unit_bytes = planned->unit_bytes;
-			share->keep_bytes = UINT64_MAX;
+			share->keep_bytes = share->refill_usec = UINT64_MAX;
 			qsort(pool->shares, pool->nr_shares, sizeof(*share), compare_shares);
 			share = managed_pool_share(pool, node->node_id);
 		}

@@ -87,8 +87,35 @@ static void share_judge(struct managed_share *share, uint64_t held_bytes, enum s
 	share->missing_bytes = bytes_left(share->declared_bytes, held_bytes);
 }
 
-static void share_look(struct managed_share *share)
+/*
+ * A region that could not be built anew, because its pages did not come back or somebody else took
+ * them, is missing; but it was there once, and nobody has to ask for it again. What was missing
+ * before is another matter: that was settled.
+ */
+static void share_note_refill(const struct inventory *inventory, struct managed_share *share,
+                              bool was_refilling, uint64_t now_usec)
 {
+	if (share->is_refilling || !share_state_is_settled(share->state))
+		return;
+	if (!was_refilling && share->refill_usec == UINT64_MAX) {
+		share->settled_missing_bytes = share->missing_bytes;
+		return;
+	}
+	if (share->missing_bytes <= share->settled_missing_bytes) {
+		share->refill_usec = UINT64_MAX;
+		share->refill_wait_usec = 0;
+	} else if (was_refilling) {
+		share->refill_wait_usec = bytes_min(
+			bytes_max(2 * share->refill_wait_usec, inventory->refill_wait_usec),
+			REFILL_LAST_USEC);
+		share->refill_usec = now_usec + share->refill_wait_usec;
+	}
+}
+
+static void share_look(const struct inventory *inventory, struct managed_share *share,
+                       uint64_t now_usec)
+{
+	bool was_refilling = share->is_refilling;
 	bool is_cancelled = false, is_settled = true, is_idle = true;
 	uint64_t held_bytes = 0, away_bytes = share->returning_bytes + share->spent_bytes;
 	enum share_state least = SHARE_READY;
@@ -122,12 +149,14 @@ static void share_look(struct managed_share *share)
 	share->done_bytes = bytes_min(bytes_left(held_bytes, away_bytes), share->declared_bytes);
 	share_judge(share, bytes_min(held_bytes, share->declared_bytes), least, is_settled,
 	            is_cancelled);
+	share_note_refill(inventory, share, was_refilling, now_usec);
 	for (unsigned stage = 0; stage < NR_STAGES; stage++)
 		if (share->stages[stage].state != STAGE_SETTLED)
 			share->stages[stage].finished_usec = 0;
 }
 
-static void pool_look(struct managed_pool *pool)
+static void pool_look(const struct inventory *inventory, struct managed_pool *pool,
+                      uint64_t now_usec)
 {
 	pool->state = pool->is_empty ? SHARE_FAILED : SHARE_READY;
 	pool->declared_bytes = pool->done_bytes = pool->short_bytes = 0;
@@ -135,7 +164,7 @@ static void pool_look(struct managed_pool *pool)
 	for (size_t i = 0; i < pool->nr_shares; i++) {
 		struct managed_share *share = &pool->shares[i];
 
-		share_look(share);
+		share_look(inventory, share, now_usec);
 		pool->state = share_state_worse(pool->state, share->state);
 		pool->declared_bytes = bytes_add(pool->declared_bytes, share->declared_bytes);
 		pool->done_bytes += share->done_bytes;
@@ -198,6 +227,7 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 	inventory->state = SHARE_READY;
 	inventory->declared_bytes = inventory->done_bytes = inventory->short_bytes = 0;
 	inventory->moves = 0;
+	inventory->refill_usec = UINT64_MAX;
 
 	for (size_t i = 0; i < inventory->nr_nodes; i++) {
 		node_begin(&inventory->nodes[i], now_usec);
@@ -206,7 +236,7 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 	for (size_t i = 0; i < inventory->nr_pools; i++) {
 		struct managed_pool *pool = &inventory->pools[i];
 
-		pool_look(pool);
+		pool_look(inventory, pool, now_usec);
 		if (pool->is_required)
 			inventory->state = share_state_worse(inventory->state, pool->state);
 		inventory->declared_bytes =
@@ -219,6 +249,8 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 
 			if (node)
 				node_add(node, pool, &pool->shares[k], now_usec);
+			inventory->refill_usec =
+				bytes_min(inventory->refill_usec, pool->shares[k].refill_usec);
 		}
 	}
 	for (size_t i = 0; i < inventory->nr_nodes; i++) {

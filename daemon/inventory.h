@@ -54,6 +54,10 @@ struct managed_share {
 	struct share_status detail; /* of the piece that is short, else of the last one */
 	struct stage_status stages[NR_STAGES];
 	bool is_in_backoff;
+	uint64_t refill_usec; /* monotonic: what a refill fell short of is tried again then;
+	                         UINT64_MAX: never */
+	uint64_t refill_wait_usec;
+	uint64_t settled_missing_bytes; /* missing_bytes after work that was no refill */
 	bool has_new_work;   /* since the completion was armed last; it may be done before the next
 	                        look */
 	bool is_giving_back; /* pieces are being shrunk; what is kept stays in service */
@@ -110,6 +114,9 @@ struct leaving {
 	bool is_lent; /* what is left of it is with lessees: nothing to do until they return it */
 };
 
+#define REFILL_FIRST_USEC (15 * UINT64_C(1000000))
+#define REFILL_LAST_USEC  (600 * UINT64_C(1000000))
+
 struct inventory {
 	struct managed_pool *pools; /* by name */
 	size_t nr_pools;
@@ -117,6 +124,11 @@ struct inventory {
 	size_t nr_nodes;
 	struct leaving *leaving;
 	size_t nr_leaving;
+	/*
+	 * What a refill falls short of is tried again after this time, then twice of it, up to
+	 * REFILL_LAST_USEC: each attempt may compact a node.
+	 */
+	uint64_t refill_wait_usec;
 	/* Called before a share is freed; NULL: nobody wants to know. */
 	void (*share_leaves)(struct share *share, void *arg);
 	void *arg;
@@ -126,6 +138,7 @@ struct inventory {
 	enum share_state state;
 	uint64_t declared_bytes, done_bytes, short_bytes; /* over all pools */
 	uint64_t moves;
+	uint64_t refill_usec; /* the first of its shares' */
 };
 
 /* Bytes known to be missing: what is refused from the start, and the rest once it has settled. */

@@ -179,7 +179,7 @@ void manager_look(struct manager *manager)
 	leases_look(manager, now_usec);
 	(void) inventory_clear_leaving(&manager->inventory);
 	pieces_give_back(&manager->inventory);
-	pieces_refill(&manager->inventory);
+	pieces_refill(&manager->inventory, now_usec);
 	(void) pieces_start(&manager->inventory);
 	inventory_look(&manager->inventory, now_usec);
 	judge_stalls(manager, now_usec);
@@ -194,6 +194,8 @@ void manager_look(struct manager *manager)
 	tell_service_manager(manager, now_usec, is_busy);
 	if (is_busy && !manager->is_paused)
 		look_after(manager, SAMPLE_PERIOD_USEC);
+	else if (manager->inventory.refill_usec != UINT64_MAX && !manager->is_paused)
+		look_after(manager, bytes_left(manager->inventory.refill_usec, now_usec));
 	else
 		ev_timer_stop(manager->setup.loop, &manager->look);
 }

@@ -183,6 +183,7 @@ int manager_new(const struct manager_setup *setup, struct manager **ret)
 	manager_bell_init(manager);
 	manager->inventory.share_leaves = leases_share_leaves;
 	manager->inventory.arg = manager;
+	manager->inventory.refill_wait_usec = REFILL_FIRST_USEC;
 
 	r = leases_open(manager);
 	if (r == -EPROTONOSUPPORT)

@@ -347,24 +347,30 @@ bool pieces_recheck(struct inventory *inventory, struct kernel *kernel)
 }
 
 /* What came back of an ended lease is destroyed, and built anew where the piece still wants it. */
-static void piece_refill(struct piece *piece)
+static void piece_refill(struct managed_share *share, struct piece *piece, bool is_due)
 {
-	if (piece_lent(piece) != PIECE_LENT_RETURNED || !run_is_idle(piece->run))
+	if (!run_is_idle(piece->run) || !(is_due || piece_lent(piece) == PIECE_LENT_RETURNED))
 		return;
-	if (piece_bytes(piece) > 0)
-		(void) run_refill(piece->run);
-	else
+	if (piece_bytes(piece) == 0)
 		(void) run_shrink(piece->run, 0, 0, 0);
+	else if (run_refill(piece->run) == 0)
+		share->is_refilling = true; /* it may be over before the next look */
+	if (is_due)
+		share->refill_usec = UINT64_MAX; /* until that, too, falls short */
 }
 
-void pieces_refill(struct inventory *inventory)
+void pieces_refill(struct inventory *inventory, uint64_t now_usec)
 {
 	for (size_t i = 0; i < inventory->nr_pools; i++) {
 		struct managed_pool *pool = &inventory->pools[i];
 
-		for (size_t k = 0; pool->kind == POOL_REGION && k < pool->nr_shares; k++)
-			for (size_t n = 0; n < pool->shares[k].nr_pieces; n++)
-				piece_refill(&pool->shares[k].pieces[n]);
+		for (size_t k = 0; pool->kind == POOL_REGION && k < pool->nr_shares; k++) {
+			struct managed_share *share = &pool->shares[k];
+			bool is_due = share->refill_usec <= now_usec;
+
+			for (size_t n = 0; n < share->nr_pieces; n++)
+				piece_refill(share, &share->pieces[n], is_due);
+		}
 	}
 }
 

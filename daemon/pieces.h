@@ -37,8 +37,11 @@ int pieces_grow_node(struct inventory *inventory, const struct plan_node *planne
  */
 void pieces_give_back(struct inventory *inventory);
 
-/* Have idle pieces build anew the regions that came back of ended leases. */
-void pieces_refill(struct inventory *inventory);
+/*
+ * Have idle pieces build anew the regions that came back of ended leases; also those that could not
+ * be the last time, when it is time to try again (inventory.refill_usec).
+ */
+void pieces_refill(struct inventory *inventory, uint64_t now_usec);
 
 /*
  * Have settled shares of kind hugetlb try again where the kernel's pool is smaller than what is

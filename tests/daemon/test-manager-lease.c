@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What leases do to the state of pools and host, on a scripted memory. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../daemon/kinds/region.h"
+#include "manager-scene.h"
+#include "suite.h"
+
+#define REGION_BYTES (128 * MIB)
+#define NODE_BYTES   GIB
+
+static unsigned nr_unready_looks; /* turns of the loop in which the host was not ready */
+
+static bool is_whole(void)
+{
+	nr_unready_looks += !manager->is_ready;
+	return manager->inventory.done_bytes == 2 * NODE_BYTES && is_settled() &&
+	       !share_of("guests", 0)->is_refilling;
+}
+
+static bool is_draining(void)
+{
+	return inventory_pool(&manager->inventory, "guests")->draining_bytes > 0;
+}
+
+static bool is_host_failed(void)
+{
+	return !manager->is_ready && manager->inventory.state == SHARE_FAILED;
+}
+
+static unsigned nr_wanted_alive;
+static bool is_wanted_alive(void)
+{
+	struct memory_model_counts counts;
+
+	memory_model_counts(&counts);
+	return counts.nr_alive == nr_wanted_alive && is_settled() &&
+	       !share_of("guests", 0)->is_refilling;
+}
+
+static bool is_book_empty(void)
+{
+	return book_nr(manager->leases.book) == 0;
+}
+
+static void start_with_regions(void)
+{
+	daemon_write_pool(&d, "guests", region_pool);
+	daemon_write_conf(&d, "[Daemon]\nRetry=0\nReserve=0\n");
+	start();
+	run_until(is_ready, "ready");
+	nr_unready_looks = 0;
+}
+
+/* A lease of a region of node 0, whose only descriptors are the test's. */
+static void lease(struct book_grant *ret)
+{
+	const struct book_request request = { .pool = "guests", .uid = getuid(), .pid = getpid() };
+	struct share *share = share_of("guests", 0)->pieces[0].share;
+	int quota;
+
+	ck_assert_int_eq(book_grant(manager->leases.book, &request, &share, 1, ret, &quota), 0);
+	ck_assert_uint_eq(ret->bytes, REGION_BYTES);
+}
+
+static void lease_end(struct book_grant *grant)
+{
+	(void) close(grant->memory_fd);
+	(void) close(grant->lifetime_fd);
+}
+
+START_TEST(test_a_region_that_is_built_anew_changes_no_state)
+{
+	struct memory_model_counts counts;
+	struct book_grant grant;
+	unsigned nr_said;
+
+	start_with_regions();
+	nr_said = nr_lines_with("pool guests");
+	lease(&grant);
+	manager_look(manager);
+	ck_assert_uint_eq(share_of("guests", 0)->leased_bytes, REGION_BYTES);
+	ck_assert_uint_eq(share_of("guests", 0)->done_bytes, NODE_BYTES);
+
+	memory_model_set_in_use(UINT_MAX, 1);
+	lease_end(&grant);
+	run_until(is_draining, "draining");
+	ck_assert_uint_eq(share_of("guests", 0)->draining_bytes, REGION_BYTES);
+	ck_assert_uint_eq(share_of("guests", 0)->leased_bytes, 0);
+	ck_assert_uint_eq(share_of("guests", 0)->done_bytes, NODE_BYTES - REGION_BYTES);
+	ck_assert_uint_eq(share_of("guests", 0)->missing_bytes, 0);
+	ck_assert_int_eq(share_of("guests", 0)->state, SHARE_READY);
+
+	memory_model_set_in_use(UINT_MAX, 0);
+	run_until(is_whole, "whole again");
+	ck_assert_uint_eq(nr_unready_looks, 0);
+	ck_assert_uint_eq(manager->completion.generation, 1);
+	/* that the lease has ended is all that is said */
+	ck_assert_uint_eq(nr_lines_with("pool guests"), nr_said + 1);
+	memory_model_counts(&counts);
+	ck_assert_uint_eq(counts.nr_made, 2 * NODE_BYTES / REGION_BYTES + 1);
+	ck_assert_uint_eq(counts.nr_destroyed_in_use, 0);
+}
+END_TEST
+
+/* Somebody else took the memory meanwhile: said, and tried again without anybody asking. */
+START_TEST(test_a_region_that_cannot_be_built_anew_is_missing_until_it_can)
+{
+	struct book_grant grant;
+
+	start_with_regions();
+	manager->inventory.refill_wait_usec = 20000;
+	lease(&grant);
+	memory_model_limit(2 * NODE_BYTES - REGION_BYTES, ENOMEM);
+	lease_end(&grant);
+	run_until(is_host_failed, "failed");
+	ck_assert_uint_eq(share_of("guests", 0)->missing_bytes, REGION_BYTES);
+	ck_assert_uint_eq(nr_lines_with("pool guests, node 0: failed: 896 MiB of 1 GiB"), 1);
+
+	memory_model_limit(UINT64_MAX, ENOMEM);
+	run_until(is_whole, "whole again");
+	ck_assert(manager->is_ready);
+	ck_assert_uint_eq(share_of("guests", 0)->refill_usec, UINT64_MAX);
+}
+END_TEST
+
+/* What was missing before is not tried again and again because of a lease. */
+START_TEST(test_a_pool_that_was_short_before_a_lease_is_not_worked_on_for_ever)
+{
+	struct book_grant grant;
+
+	memory_model_limit(2 * NODE_BYTES - REGION_BYTES, ENOMEM);
+	daemon_write_pool(&d, "guests",
+	                  "[Pool]\nKind=region\nPageSize=base\nSize=1G\nMinimum=512M\nEarly=none\n"
+	                  "[Region]\nRegionSize=128M\n");
+	daemon_write_conf(&d, "[Daemon]\nRetry=0\nReserve=0\n");
+	start();
+	manager->inventory.refill_wait_usec = 1000;
+	run_until(is_ready, "degraded");
+	lease(&grant);
+	lease_end(&grant);
+	run_until(is_book_empty, "over");
+	nr_wanted_alive = 2 * NODE_BYTES / REGION_BYTES - 1;
+	run_until(is_wanted_alive, "built anew");
+	for (unsigned i = 0; i < 50; i++) {
+		manager_look(manager);
+		ck_assert_uint_eq(share_of("guests", 0)->refill_usec, UINT64_MAX);
+		(void) ev_run(loop, EVRUN_NOWAIT);
+	}
+}
+END_TEST
+
+START_TEST(test_a_reload_takes_from_ready_regions_and_leaves_those_that_are_leased)
+{
+	struct book_grant grants[6];
+	struct memory_model_counts before, counts;
+
+	start_with_regions();
+	memory_model_set_in_use(UINT_MAX, 1);
+	for (unsigned i = 0; i < ELEMENTS(grants); i++)
+		lease(&grants[i]);
+	daemon_write_pool(&d, "guests",
+	                  "[Pool]\nKind=region\nPageSize=base\nSize=512M\n"
+	                  "[Region]\nRegionSize=128M\n");
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	/* node 0 keeps its six leased ones, node 1 four */
+	nr_wanted_alive = 6 + 4;
+	run_until(is_wanted_alive, "smaller");
+	memory_model_counts(&before);
+	ck_assert_uint_eq(share_of("guests", 0)->leased_bytes, 6 * REGION_BYTES);
+
+	/* two are too many: only the other four are built anew */
+	memory_model_set_in_use(UINT_MAX, 0);
+	for (unsigned i = 0; i < ELEMENTS(grants); i++)
+		lease_end(&grants[i]);
+	run_until(is_book_empty, "over");
+	nr_wanted_alive = 4 + 4;
+	run_until(is_wanted_alive, "built anew");
+	memory_model_counts(&counts);
+	ck_assert_uint_eq(counts.nr_destroyed_in_use, before.nr_destroyed_in_use);
+	ck_assert_uint_eq(share_of("guests", 0)->done_bytes, 4 * REGION_BYTES);
+	ck_assert(manager->is_ready);
+}
+END_TEST
+
+START_TEST(test_a_pool_that_leaves_takes_its_leased_regions_along_when_they_come_back)
+{
+	struct memory_model_counts counts;
+	struct book_grant grant;
+
+	start_with_regions();
+	memory_model_set_in_use(UINT_MAX, 1);
+	lease(&grant);
+	daemon_remove_pool(&d, "guests");
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	run_until(is_settled, "gone");
+	memory_model_counts(&counts);
+	ck_assert_uint_eq(counts.nr_alive, 1);
+	ck_assert_uint_eq(book_nr(manager->leases.book), 1);
+	/* nothing is to be done until it comes back */
+	ck_assert(!inventory_is_busy(&manager->inventory));
+
+	memory_model_set_in_use(UINT_MAX, 0);
+	lease_end(&grant);
+	while (book_nr(manager->leases.book) > 0 || manager->inventory.nr_leaving > 0)
+		ev_run(loop, EVRUN_ONCE);
+	memory_model_counts(&counts);
+	ck_assert_uint_eq(counts.nr_alive, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("manager and leases");
+	TCase *tests = tcase_create("lease");
+
+	bus_fixture_require();
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_set_timeout(tests, 60);
+	tcase_add_test(tests, test_a_region_that_is_built_anew_changes_no_state);
+	tcase_add_test(tests, test_a_region_that_cannot_be_built_anew_is_missing_until_it_can);
+	tcase_add_test(tests, test_a_pool_that_was_short_before_a_lease_is_not_worked_on_for_ever);
+	tcase_add_test(tests,
+	               test_a_reload_takes_from_ready_regions_and_leaves_those_that_are_leased);
+	tcase_add_test(tests,
+	               test_a_pool_that_leaves_takes_its_leased_regions_along_when_they_come_back);
+	suite_add_tcase(suite, tests);
+	return suite_main(suite);
+}
