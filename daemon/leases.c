@@ -89,12 +89,14 @@ static int open_record(struct manager *manager)
 			"to the kernel; leased memory stays with its lessees");
 		return record_new(&leases->record);
 	}
+	if (r < 0)
+		return r;
 	(void) take_fd(fd); /* the record's */
-	if (r == 0 && nr_damaged > 0)
+	if (nr_damaged > 0)
 		log_warning(
 			"%zu entries of the record of regions and leases are damaged and left out",
 			nr_damaged);
-	return r;
+	return 0;
 }
 
 int leases_open(struct manager *manager)
