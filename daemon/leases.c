@@ -224,18 +224,22 @@ void leases_share_comes(struct share *share, struct managed_share *managed, cons
                         void *arg)
 {
 	struct manager *manager = arg;
+	struct share_status status;
 
 	if (!manager->leases.book || !share_has_regions(share))
 		return;
 	managed->is_wanted = false; /* asked for again by the next look */
 	book_restore_share(manager->leases.book, share, pool);
+	share->ops->share_read(share, &status);
+	managed->done_bytes += status.done_bytes; /* nothing that its work begins with */
 }
 
 void leases_share_leaves(struct share *share, void *arg)
 {
 	struct manager *manager = arg;
 
-	if (manager->leases.book && share_has_regions(share))
+	/* what stays in the store stays on record, too */
+	if (manager->leases.book && share_has_regions(share) && !manager->keeps_memory)
 		book_forget_share(manager->leases.book, share);
 }
 
@@ -309,8 +313,10 @@ void leases_stop(struct manager *manager, bool keep)
 	lease_calls_end(manager);
 	ev_timer_stop(manager->setup.loop, &leases->poll);
 	ev_io_stop(manager->setup.loop, &leases->ended);
-	if (keep && leases->book)
+	if (keep && leases->book) {
+		take_news(manager);
 		keep_memory(&manager->inventory);
+	}
 }
 
 void leases_close(struct manager *manager)

@@ -70,9 +70,10 @@ void book_forget_share(struct book *book, struct share *share)
 
 	/* Backwards: striking one out moves the last into its place. */
 	for (size_t i = record_nr(book->setup.record); i-- > 0;) {
-		uint64_t id = record_at(book->setup.record, i)->id;
+		const struct record_entry *entry = record_at(book->setup.record, i);
 
-		if (idmap_get(&book->shares, id, &address) && address == (uintptr_t) share)
-			book_strike_out(book, id);
+		if (entry->state != RECORD_LEASED && entry->state != RECORD_DRAINING &&
+		    idmap_get(&book->shares, entry->id, &address) && address == (uintptr_t) share)
+			book_strike_out(book, entry->id);
 	}
 }

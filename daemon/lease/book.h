@@ -10,6 +10,8 @@
  * lifetime is closed, or the lease was released; somebody may still have the memory, so it is shown
  * and promised to nobody. over: the kernel says that nobody has it (or, where it does not say, the
  * fallback in book_poll()); the region is given back to its share to be destroyed and built anew.
+ * One of a huge page pool is emptied first, and over when the node has the pages for another one:
+ * as long as a former lessee keeps some of them, his lease is in the list to show who that is.
  * A returned region is never handed out again: pages of it may still be held by vmsplice(2), a
  * registered buffer or RDMA.
  */
@@ -137,7 +139,8 @@ struct book_event {
  * Take note of closed lifetimes, and look whether draining regions are free: those that are due by
  * now, each again after 10 ms, then doubling up to 5 s. Where the kernel does not say who has a
  * file (is_in_use: -EOPNOTSUPP, or the descriptor was lost) a region is over once the node has as
- * many free pages of its size as it holds: then its replacement can be built beside it.
+ * many free pages of its size as it holds: then its replacement can be built beside it. Its memory
+ * is not emptied then, only let go of: it stays with whoever may have it, and is on no record.
  * @event is called for each change. Return: when to call again (monotonic µs); UINT64_MAX: not
  * before book_fd() is readable.
  */
@@ -177,5 +180,6 @@ void book_restore_end(struct book *book, struct book_restored *ret);
 /* Bytes that inherited regions hold of the memory that counts against a cgroup (not hugetlb). */
 uint64_t book_inherited_bytes(const struct book *book);
 
-/* @share is about to be freed; it has no lent region. News of it are of no use any more. */
+/* @share is about to be freed. News of it are of no use any more. It has lent regions only where
+ * the process ends: those stay on record, as their lessees keep them. */
 void book_forget_share(struct book *book, struct share *share);
