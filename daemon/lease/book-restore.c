@@ -135,6 +135,23 @@ static bool belongs_to(const struct record_entry *entry, const struct share *sha
 	       entry->page_bytes == share->page_bytes && strcmp(entry->pool, pool) == 0;
 }
 
+/*
+ * A lifetime is put into the store after its lease is on record. Where the record says otherwise
+ * what it said last is damaged, and its former value counts: then the store is to be believed.
+ */
+static void believe_lifetimes(struct book *book)
+{
+	struct record *record = book->setup.record;
+
+	for (size_t i = 0; i < record_nr(record); i++) {
+		const struct record_entry *entry = record_at(record, i);
+
+		if ((entry->state == RECORD_READY || entry->state == RECORD_FILLING) &&
+		    store_look(book->setup.store, STORE_LIFETIME, entry->id) >= 0)
+			(void) book_record_state(book, entry->id, RECORD_LEASED);
+	}
+}
+
 /* Return: ids of the record in the order in which they are to be placed; NULL: no memory. */
 static uint64_t *list_ids(const struct book *book, size_t *ret_nr)
 {
@@ -162,6 +179,7 @@ static void restore(struct book *book, struct share *share, const char *pool)
 	scoped(freep) uint64_t *ids = NULL;
 	size_t nr = 0;
 
+	believe_lifetimes(book);
 	ids = list_ids(book, &nr);
 	if (!ids)
 		book->is_restore_short = true;
