@@ -215,6 +215,12 @@ int manager_reload(struct manager *manager, char **ret_sentence)
 	bool is_anything_refused;
 	int r;
 
+	/* what a newer version left stays untouched, whatever the configuration says */
+	if (!manager->leases.book) {
+		if (ret_sentence)
+			*ret_sentence = strdup(manager->refused_text);
+		return -EBUSY;
+	}
 	notify_reloading();
 	log_info("reading the configuration again");
 	r = config_load(manager->setup.config_directory, "", &config);

@@ -91,14 +91,19 @@ static uint64_t spent_usec(const struct managed_share *share)
 static void report_finished(const struct managed_pool *pool, struct managed_share *share)
 {
 	char text[384], bytes[SIZE_TEXT_MAX], spent[SIZE_TEXT_MAX];
+	uint64_t filled_bytes = bytes_left(share->done_bytes, share->began_bytes);
 	enum log_level level = share->state == SHARE_FAILED && pool->is_required
 	                               ? LOG_LEVEL_ERR
 	                               : LOG_LEVEL_WARNING;
 
 	if (share->state == SHARE_READY) {
-		(void) snprintf(text, sizeof(text), "ready, %s in %s",
-		                size_text(bytes_left(share->done_bytes, share->began_bytes), bytes),
-		                duration_text(spent_usec(share), spent));
+		if (filled_bytes > 0)
+			(void) snprintf(text, sizeof(text), "ready, %s in %s",
+			                size_text(filled_bytes, bytes),
+			                duration_text(spent_usec(share), spent));
+		else
+			(void) snprintf(text, sizeof(text), "ready, %s in service",
+			                size_text(share->done_bytes, bytes));
 		share_event(LOG_LEVEL_INFO, MESSAGE_SHARE_FINISHED, pool, share, text);
 	} else {
 		short_sentence(share, text, sizeof(text));
@@ -140,6 +145,7 @@ static void report_trouble(const struct managed_pool *pool, struct managed_share
 void report_share(const struct managed_pool *pool, struct managed_share *share)
 {
 	char text[128], bytes[SIZE_TEXT_MAX];
+	uint64_t want_bytes = bytes_left(share->declared_bytes, share->refused_bytes);
 
 	report_trouble(pool, share);
 	if (share->state == share->logged_state) {
@@ -152,11 +158,11 @@ void report_share(const struct managed_pool *pool, struct managed_share *share)
 		if (share->nr_pieces > 0 || share->refused_bytes == 0)
 			report_finished(pool, share);
 		share->is_short_logged = false;
-	} else if (share->state == SHARE_EARLY ||
-	           (share->state == SHARE_DEFERRED && share->logged_state != SHARE_EARLY)) {
-		(void) snprintf(
-			text, sizeof(text), "started, %s to do",
-			size_text(bytes_left(share->declared_bytes, share->refused_bytes), bytes));
+	} else if (want_bytes > share->began_bytes &&
+	           (share->state == SHARE_EARLY ||
+	            (share->state == SHARE_DEFERRED && share->logged_state != SHARE_EARLY))) {
+		(void) snprintf(text, sizeof(text), "started, %s to do",
+		                size_text(want_bytes - share->began_bytes, bytes));
 		share_event(LOG_LEVEL_INFO, MESSAGE_SHARE_STARTED, pool, share, text);
 	}
 	share->logged_state = share->state;
