@@ -9,8 +9,6 @@
 #include "../base/size.h"
 #include "book-inside.h"
 
-#define STEP_BYTES (64 * MIB)
-
 void book_strike_out(struct book *book, uint64_t id)
 {
 	record_remove(book->setup.record, id);
@@ -47,6 +45,15 @@ void book_discard_add(struct book *book, uint64_t id, const struct memory *memor
 	book->discards[book->nr_discards++] = discard;
 }
 
+uint64_t book_step_bytes(const struct memory *memory, uint64_t done_bytes)
+{
+	uint64_t left_bytes = memory->bytes - done_bytes;
+
+	/* A page that is larger than a step goes as a whole. */
+	return bytes_min(bytes_round_up(bytes_min(BOOK_STEP_BYTES, left_bytes), memory->page_bytes),
+	                 left_bytes);
+}
+
 bool book_discard_step(struct book *book)
 {
 	struct book_discard *discard;
@@ -55,10 +62,7 @@ bool book_discard_step(struct book *book)
 	if (book->nr_discards == 0)
 		return false;
 	discard = &book->discards[book->nr_discards - 1];
-	step_bytes = bytes_min(STEP_BYTES, discard->memory.bytes - discard->done_bytes);
-	/* A page that is larger than a step goes as a whole. */
-	step_bytes = bytes_min(bytes_round_up(step_bytes, discard->memory.page_bytes),
-	                       discard->memory.bytes - discard->done_bytes);
+	step_bytes = book_step_bytes(&discard->memory, discard->done_bytes);
 	if (book->setup.memory->discard(&discard->memory, discard->done_bytes, step_bytes) == 0)
 		discard->done_bytes += step_bytes;
 	else

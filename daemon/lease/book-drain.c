@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A lease ends: it drains until the kernel says that nobody has its memory. That it is spent goes
- * on record before the region is given back, so that whatever happens in between, it is not handed
- * out again.
+ * A lease ends: it drains until the kernel says that nobody has its memory, and until its pages are
+ * back where they are needed. That it is spent goes on record before the region is given back, so
+ * that whatever happens in between, it is not handed out again.
  */
 #include <errno.h>
 
-#include "../base/size.h"
 #include "../kinds/region.h"
-#include "../machine/hugepages.h"
-#include "../machine/machine.h"
 #include "book-inside.h"
+
+/* What one book_poll() has left to do. */
+struct turn {
+	unsigned nr_probes;
+	unsigned nr_looks;
+	uint64_t step_bytes;
+	uint64_t now_usec;
+	void (*event)(void *arg, const struct book_event *event);
+	void *arg;
+};
 
 void book_lease_drain(struct book *book, struct book_lease *lease)
 {
@@ -34,25 +41,8 @@ int book_release(struct book *book, uint64_t id)
 	return 0;
 }
 
-/* Whether the node could build the lease's replacement beside it. */
-static bool has_room_for_another(const struct book *book, const struct book_lease *lease)
-{
-	const struct memory *memory = &lease->memory;
-	uint64_t free_bytes, reserve_bytes = lease->share ? lease->share->reserve_bytes : 0;
-	struct hugepages_count count;
-
-	/* No share was ever seen: nobody wants to build one. */
-	if (!book->kernel)
-		return true;
-	if (memory->page == PLAN_PAGE_HUGETLB)
-		return hugepages_read(book->kernel, memory->node_id, memory->page_bytes, &count) ==
-		               0 &&
-		       bytes_mul(count.free_pages, memory->page_bytes) >= memory->bytes;
-	return machine_read_available(book->kernel, memory->node_id, &free_bytes) == 0 &&
-	       bytes_left(free_bytes, reserve_bytes) >= memory->bytes;
-}
-
-static bool is_in_use(const struct book *book, const struct book_lease *lease)
+/* Return: 1 somebody has it; 0 nobody; -EOPNOTSUPP nobody can say. */
+static int ask_who_has(const struct book *book, const struct book_lease *lease)
 {
 	int r;
 
@@ -62,55 +52,114 @@ static bool is_in_use(const struct book *book, const struct book_lease *lease)
 		r = book->setup.memory->is_in_use(&lease->memory);
 	else
 		r = -EOPNOTSUPP;
-	if (r == -EOPNOTSUPP)
-		return !has_room_for_another(book, lease);
 	/* An error is no reason to believe that nobody has it. */
-	return r != 0;
+	return r < 0 && r != -EOPNOTSUPP ? 1 : r;
 }
 
-/* Return: whether it is over, and no longer in the list. */
-static bool end_lease(struct book *book, struct book_lease *lease,
-                      void (*event)(void *arg, const struct book_event *event), void *arg)
+/* Nobody has it: it goes back, as what may never be handed out again. Return: 0; -errno. */
+static int give_back(struct book *book, struct book_lease *lease)
+{
+	int r = book_record_state(book, lease->id, RECORD_SPENT);
+
+	if (r < 0)
+		return r;
+	if (lease->share)
+		(void) region_return(lease->share, lease->id);
+	else
+		book_discard_add(book, lease->id, &lease->memory);
+	return 0;
+}
+
+/* Somebody may have it: it is forgotten first, so that no process ever empties it. */
+static void leave_behind(struct book *book, struct book_lease *lease)
+{
+	book_strike_out(book, lease->id);
+	if (lease->share)
+		(void) region_abandon(lease->share, lease->id);
+	else
+		book->setup.memory->release(&lease->memory);
+}
+
+enum outlook { OVER, AT_ONCE, LATER };
+
+/*
+ * What becomes of a lease whose memory nobody has (@is_sure), or of which nobody can say. Where its
+ * pages are needed they go back first, while it is on record as draining: who holds some of them all
+ * the same is in the list for as long as they are missing, and a process that is killed in between
+ * leaves it to the next one, which begins with that anew.
+ */
+static enum outlook take_back(struct book *book, struct book_lease *lease, bool is_sure,
+                              struct turn *turn)
+{
+	int r = 0;
+
+	if (is_sure && book_needs_pages(lease))
+		r = book_empty_step(lease, &turn->step_bytes);
+	if (r != 0)
+		return r < 0 ? LATER : AT_ONCE;
+	if (!is_sure || book_needs_pages(lease)) {
+		if (turn->nr_looks == 0)
+			return AT_ONCE;
+		turn->nr_looks--;
+		if (!book_has_room(book, lease))
+			return LATER;
+	}
+	if (!is_sure)
+		leave_behind(book, lease);
+	else if (give_back(book, lease) < 0)
+		return LATER;
+	return OVER;
+}
+
+static enum outlook look_at(struct book *book, struct book_lease *lease, struct turn *turn)
+{
+	int who = ask_who_has(book, lease);
+
+	turn->nr_probes--;
+	if (who != 1)
+		return take_back(book, lease, who == 0, turn);
+	/* Whoever opened it since the last look may have put pages in again. */
+	lease->emptied_bytes = 0;
+	return LATER;
+}
+
+/* Whether this turn can do for @lease what is to be done next. */
+static bool has_turn(const struct book_lease *lease, const struct turn *turn)
+{
+	if (lease->due_usec > turn->now_usec || turn->nr_probes == 0)
+		return false;
+	return !book_needs_pages(lease) || (turn->step_bytes > 0 && turn->nr_looks > 0);
+}
+
+static void tell_over(struct book_lease *lease, const struct turn *turn)
 {
 	struct book_event over = { .what = BOOK_LEASE_OVER };
 
-	if (book_record_state(book, lease->id, RECORD_SPENT) < 0)
-		return false;
-	if (lease->share)
-		(void) region_return(lease->share, lease->id);
-	else if (lease->memory.fd >= 0)
-		book_discard_add(book, lease->id, &lease->memory);
-	else
-		book_strike_out(book, lease->id);
 	book_lease_show(lease, &over.lease);
-	event(arg, &over);
-	book_lease_drop(book, lease);
-	return true;
-}
-
-static void probe_later(struct book_lease *lease, uint64_t now_usec)
-{
-	lease->due_usec = now_usec + lease->wait_usec;
-	lease->wait_usec = bytes_min(2 * lease->wait_usec, BOOK_LAST_PROBE_USEC);
+	turn->event(turn->arg, &over);
 }
 
 /* Return: when the next one is due. */
-static uint64_t probe_draining(struct book *book,
-                               void (*event)(void *arg, const struct book_event *event), void *arg)
+static uint64_t look_at_draining(struct book *book, struct turn *turn)
 {
-	uint64_t now_usec = book->setup.now_monotonic_usec(), next_usec = UINT64_MAX;
-	unsigned nr_probes = 0;
+	uint64_t next_usec = UINT64_MAX;
 
 	for (size_t i = book->nr_leases; i-- > 0;) {
 		struct book_lease *lease = book->leases[i];
+		enum outlook outlook = AT_ONCE;
 
 		if (lease->state != LEASE_DRAINING)
 			continue;
-		if (lease->due_usec <= now_usec && nr_probes < BOOK_STEPS_A_POLL) {
-			nr_probes++;
-			if (!is_in_use(book, lease) && end_lease(book, lease, event, arg))
-				continue;
-			probe_later(lease, now_usec);
+		if (has_turn(lease, turn))
+			outlook = look_at(book, lease, turn);
+		if (outlook == OVER) {
+			tell_over(lease, turn);
+			book_lease_drop(book, lease);
+			continue;
+		}
+		if (outlook == LATER) {
+			lease->due_usec = turn->now_usec + lease->wait_usec;
+			lease->wait_usec = bytes_min(2 * lease->wait_usec, BOOK_LAST_PROBE_USEC);
 		}
 		next_usec = bytes_min(next_usec, lease->due_usec);
 	}
@@ -136,9 +185,11 @@ static void take_ended(struct book *book, void (*event)(void *arg, const struct 
 uint64_t book_poll(struct book *book, void (*event)(void *arg, const struct book_event *event),
                    void *arg)
 {
+	struct turn turn = { BOOK_STEPS_A_POLL, BOOK_LOOKS_A_POLL, BOOK_STEP_BYTES, 0, event, arg };
 	uint64_t next_usec;
 
 	take_ended(book, event, arg);
-	next_usec = probe_draining(book, event, arg);
+	turn.now_usec = book->setup.now_monotonic_usec();
+	next_usec = look_at_draining(book, &turn);
 	return book_discard_step(book) ? book->setup.now_monotonic_usec() : next_usec;
 }

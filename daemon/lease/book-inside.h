@@ -7,6 +7,7 @@
  *     book.c          who has what: look-ups, sums, the list itself
  *     book-grant.c    a lease begins
  *     book-drain.c    a lease ends, and its region is watched until nobody has it
+ *     book-pages.c    and until its pages are back, where they are needed
  *     book-discard.c  regions without a share are given back in steps
  *     book-news.c     what the shares made and destroyed goes on record
  *     book-restore.c  what an earlier process left
@@ -14,11 +15,16 @@
 #pragma once
 
 #include "../base/idmap.h"
+#include "../base/size.h"
 #include "book.h"
 #include "lifetimes.h"
 
 /* How many ended lifetimes, and how many probes, one book_poll() looks at before others' turn. */
 #define BOOK_STEPS_A_POLL 256
+
+/* How often it looks at what a node has free, and how much it gives back (64 MiB: below 1 ms). */
+#define BOOK_LOOKS_A_POLL 16
+#define BOOK_STEP_BYTES   (64 * MIB)
 
 #define BOOK_FIRST_PROBE_USEC UINT64_C(10000)
 #define BOOK_LAST_PROBE_USEC  UINT64_C(5000000)
@@ -35,8 +41,9 @@ struct book_lease {
 	bool is_released;
 	uint64_t since_realtime_usec;
 	uint64_t since_monotonic_usec;
-	uint64_t due_usec;  /* draining: when to look again; 0 at once */
-	uint64_t wait_usec; /* and how long after that */
+	uint64_t due_usec;      /* draining: when to look again; 0 at once */
+	uint64_t wait_usec;     /* and how long after that */
+	uint64_t emptied_bytes; /* draining: given back so far */
 	char pool[RECORD_NAME_BYTES_MAX];
 	char unit[RECORD_UNIT_BYTES_MAX];
 };
@@ -97,8 +104,27 @@ void book_lease_drain(struct book *book, struct book_lease *lease);
  */
 void book_discard_add(struct book *book, uint64_t id, const struct memory *memory);
 
+/* How much of @memory goes in one step, after @done_bytes of it. */
+uint64_t book_step_bytes(const struct memory *memory, uint64_t done_bytes);
+
 /* One step. Return: whether there is more to do. */
 bool book_discard_step(struct book *book);
+
+/*
+ * Whether @lease's replacement is built of the very pages that it has. Those of a huge page pool
+ * are: a lessee who still holds some (vmsplice(2), a registered buffer, RDMA) would make another
+ * region fall short, and nobody would know why.
+ */
+bool book_needs_pages(const struct book_lease *lease);
+
+/*
+ * A step towards giving all its pages back; *step_bytes becomes less by what that was.
+ * Return: 0 all are given back; 1 there is more to do; -errno.
+ */
+int book_empty_step(struct book_lease *lease, uint64_t *step_bytes);
+
+/* Whether the node has room for the lease's replacement, and for what else its share lacks. */
+bool book_has_room(const struct book *book, const struct book_lease *lease);
 
 /* Strike @id out: its memory is gone. */
 void book_strike_out(struct book *book, uint64_t id);

@@ -16,6 +16,7 @@ struct place {
 	uint64_t id;
 	uint64_t bytes;
 	int fd;
+	bool is_abandoned;
 	bool is_made_told; /* or nobody wants to know */
 	bool is_ready_told;
 };
@@ -286,7 +287,7 @@ static struct place *find_lent(struct share *share, uint64_t id)
 
 static void empty(struct fake_share *fake_share, struct place *place)
 {
-	if (fake_step())
+	if (fake_step() && !place->is_abandoned)
 		piece_of_fd(place->fd)->state.exists = false;
 	if (place->is_made_told) {
 		must(fake_share->nr_gone < GONE_MAX);
@@ -296,7 +297,7 @@ static void empty(struct fake_share *fake_share, struct place *place)
 	place->fd = fd_close(place->fd);
 	place->state = PLACE_FREE;
 	place->id = 0;
-	place->is_made_told = place->is_ready_told = false;
+	place->is_abandoned = place->is_made_told = place->is_ready_told = false;
 }
 
 struct share *fake_share_free(struct share *share)
@@ -308,7 +309,8 @@ struct share *fake_share_free(struct share *share)
 	for (size_t i = 0; i < fake_share->nr_places; i++) {
 		struct place *place = &fake_share->places[i];
 
-		if (place->fd >= 0 && !fake_share->keeps_memory && fake_step())
+		if (place->fd >= 0 && !fake_share->keeps_memory && !place->is_abandoned &&
+		    fake_step())
 			piece_of_fd(place->fd)->state.exists = false;
 		place->fd = fd_close(place->fd);
 	}
@@ -394,6 +396,8 @@ void region_count_states(struct share *share, struct region_counts *ret)
 		ret->ready_bytes += place->state == PLACE_READY ? place->bytes : 0;
 		ret->lent_bytes += place->state == PLACE_LENT ? place->bytes : 0;
 		ret->spent_bytes += place->state == PLACE_SPENT ? place->bytes : 0;
+		if (place->state != PLACE_READY && place->state != PLACE_LENT)
+			ret->coming_bytes += place->bytes;
 		if (place->bytes > ret->largest_bytes)
 			ret->largest_bytes = place->bytes;
 	}
@@ -458,6 +462,29 @@ int region_return(struct share *share, uint64_t id)
 		return -ENOENT;
 	place->state = PLACE_SPENT;
 	return 0;
+}
+
+int region_abandon(struct share *share, uint64_t id)
+{
+	struct place *place = find_lent(share, id);
+
+	if (!place)
+		return -ENOENT;
+	place->state = PLACE_SPENT;
+	place->is_abandoned = true;
+	return 0;
+}
+
+int region_discard_lent(struct share *share, uint64_t id, uint64_t offset_bytes, uint64_t bytes)
+{
+	struct place *place = find_lent(share, id);
+	struct memory memory = { .bytes = place ? place->bytes : 0,
+		                 .page_bytes = share->page_bytes };
+
+	if (!place)
+		return -ENOENT;
+	memory.fd = place->fd;
+	return fake_memory_discard(&memory, offset_bytes, bytes);
 }
 
 bool region_next_news(struct share *share, struct region_news *ret)

@@ -13,13 +13,18 @@
 
 #define REGION (160 * MIB)
 
-static void start(size_t nr_regions)
+static void start_with(enum plan_page page, size_t nr_regions)
 {
 	world_reset();
-	(void) world_add_share("guests", 0, PLAN_PAGE_HUGETLB, REGION, nr_regions);
+	(void) world_add_share("guests", 0, page, REGION, nr_regions);
 	world_start();
 	fake_share_fill_all(world.shares[0]);
 	world_news();
+}
+
+static void start(size_t nr_regions)
+{
+	start_with(PLAN_PAGE_HUGETLB, nr_regions);
 }
 
 static uint64_t lease(uid_t uid)
@@ -46,7 +51,8 @@ START_TEST(test_after_a_kill_all_of_it_goes_on)
 	spent = lease(7);
 	world_close_lifetime(world_client(draining));
 	world_close(world_client(spent));
-	(void) world_poll(0);
+	while (world_recorded(spent) != RECORD_SPENT)
+		(void) world_poll(0);
 	ck_assert_uint_eq(fake_share_shrink(world.shares[0]) != 0, 1);
 	world_news();
 	world_kill();
@@ -94,7 +100,7 @@ START_TEST(test_spent_memory_is_given_back_in_steps_and_never_handed_out)
 	struct fake_memory_state memory;
 	uint64_t id;
 
-	start(1);
+	start_with(PLAN_PAGE_BASE, 1);
 	id = lease(5);
 	world_close(&world.clients[0]);
 	(void) world_poll(0);
