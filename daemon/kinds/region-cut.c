@@ -327,7 +327,7 @@ static void end_region(struct region_share *regions, struct region *region)
 {
 	const struct memory_ops *memory = regions->share.context->memory;
 
-	if (regions->keeps_memory || region->place == PLACE_LENT)
+	if (regions->keeps_memory || region->place == PLACE_LENT || region->is_abandoned)
 		memory->release(&region->memory);
 	else
 		memory->destroy(&region->memory);

@@ -144,11 +144,17 @@ void region_count_states(struct share *share, struct region_counts *ret)
 	/* Without memory for it there is nothing to count, and the next round says why. */
 	(void) region_share_open(regions);
 	region_share_lock(regions);
-	for (unsigned i = 0; i < NR_STAGES; i++) {
-		nr_regions += regions->stages[i].nr_regions;
-		nr_whole += regions->stages[i].nr_whole;
-	}
 	*ret = regions->counts;
+	ret->coming_bytes = regions->counts.spent_bytes;
+	for (unsigned i = 0; i < NR_STAGES; i++) {
+		const struct region_stage *stage = &regions->stages[i];
+
+		nr_regions += stage->nr_regions;
+		nr_whole += stage->nr_whole;
+		if (stage->reason == REASON_NONE)
+			ret->coming_bytes +=
+				(stage->nr_regions - stage->nr_whole) * regions->largest_bytes;
+	}
 	ret->nr_unfilled = nr_regions - nr_whole;
 	ret->largest_bytes = regions->largest_bytes;
 	region_share_unlock(regions);
@@ -196,24 +202,36 @@ int region_unlend(struct share *share, uint64_t id)
 	return region ? 0 : -ENOENT;
 }
 
-int region_return(struct share *share, uint64_t id)
+static int spend(struct share *share, uint64_t id, bool is_abandoned)
 {
 	struct region_share *regions = (struct region_share *) share;
 	struct region *region;
 
 	region_share_lock(regions);
 	region = lent_take(regions, id);
-	if (region)
+	if (region) {
+		region->is_abandoned = is_abandoned;
 		spent_add(regions, region);
+	}
 	region_share_unlock(regions);
 	return region ? 0 : -ENOENT;
 }
 
+int region_return(struct share *share, uint64_t id)
+{
+	return spend(share, id, false);
+}
+
+int region_abandon(struct share *share, uint64_t id)
+{
+	return spend(share, id, true);
+}
+
 /* Return: a lent region's memory, which stays as it is for as long as this thread lends it. */
-static const struct memory *lent_memory(struct share *share, uint64_t id)
+static struct memory *lent_memory(struct share *share, uint64_t id)
 {
 	struct region_share *regions = (struct region_share *) share;
-	const struct memory *memory;
+	struct memory *memory;
 	struct region **slot;
 
 	region_share_lock(regions);
@@ -235,4 +253,11 @@ int region_is_lent_in_use(struct share *share, uint64_t id)
 	const struct memory *memory = lent_memory(share, id);
 
 	return memory ? share->context->memory->is_in_use(memory) : -ENOENT;
+}
+
+int region_discard_lent(struct share *share, uint64_t id, uint64_t offset_bytes, uint64_t bytes)
+{
+	struct memory *memory = lent_memory(share, id);
+
+	return memory ? share->context->memory->discard(memory, offset_bytes, bytes) : -ENOENT;
 }

@@ -73,6 +73,7 @@ struct region {
 	struct region_note *note; /* of its memory; NULL: it has no id */
 	enum region_place place;
 	bool is_aside;             /* lent or spent, and no part wants it any more */
+	bool is_abandoned;         /* spent, and not ours to empty */
 	bool is_single;            /* allocated by itself */
 	TAILQ_ENTRY(region) link;  /* of the stock or the spent ones */
 	TAILQ_ENTRY(region) aside; /* of those that are aside */
@@ -179,7 +180,7 @@ int region_complete(struct region_share *regions, struct region *region);
 void region_add_whole(struct region_share *regions, const struct region *region);
 void region_remove_whole(struct region_share *regions, const struct region *region);
 
-/* Destroy its memory, if it has any, and tell so. In the progress it stays. */
+/* Destroy its memory, if it has any and it is ours, and tell so. In the progress it stays. */
 void region_unmake(struct region_share *regions, struct region *region);
 
 /* Add @bytes that were filled to the progress, what was counted before its poison only once. */

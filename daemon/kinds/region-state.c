@@ -161,7 +161,13 @@ int region_complete(struct region_share *regions, struct region *region)
 
 void region_unmake(struct region_share *regions, struct region *region)
 {
-	regions->share.context->memory->destroy(&region->memory);
+	const struct memory_ops *memory = regions->share.context->memory;
+
+	if (region->is_abandoned)
+		memory->release(&region->memory);
+	else
+		memory->destroy(&region->memory);
+	region->is_abandoned = false;
 	region_note_gone(regions, take(region->note));
 	region->id = 0;
 	region->state = REGION_NEW;

@@ -11,6 +11,7 @@
  *     made, filling -> ready -> lent -> ready     region_unlend(): nobody has seen it
  *                                    -> spent     region_return(): destroyed by the next round, and
  *                                                 another one is filled in its place
+ *                                    -> spent     region_abandon(): the same, but only closed
  *     any but lent  -> gone                        shrink, poison, a round that was given up
  *
  * A lent region belongs to the share and outlives every shrink. One that has no place in a share
@@ -35,6 +36,9 @@ struct region_counts {
 	size_t nr_spent;    /* returned, not yet destroyed: a round is wanted (run_refill()) */
 	size_t nr_unfilled; /* wanted, and neither of these: to be made, being filled, or failed */
 	uint64_t ready_bytes, lent_bytes, spent_bytes;
+	/* What has still to be filled with free pages of the node, or may have: what is spent and
+	 * what is unfilled, except where a round has given up. */
+	uint64_t coming_bytes;
 	uint64_t largest_bytes; /* of the regions that the share is cut into; 0: of none */
 };
 
@@ -58,10 +62,22 @@ int region_open_lent(struct share *share, uint64_t id);
 int region_is_lent_in_use(struct share *share, uint64_t id);
 
 /*
+ * memory_ops.discard of a lent region that nobody has any more: its pages go back to the kernel
+ * before it is returned. Return: 0; -ENOENT it is not lent; -errno.
+ */
+int region_discard_lent(struct share *share, uint64_t id, uint64_t offset_bytes, uint64_t bytes);
+
+/*
  * The lease is over and nobody has it: it is never handed out again. A round that is under way does
  * not build it anew, the next one does (region_counts.nr_spent). Return: 0; -ENOENT it is not lent.
  */
 int region_return(struct share *share, uint64_t id);
+
+/*
+ * The lease is over, and nobody can say who has it: as region_return(), but its pages stay with
+ * whoever that is. Another one is filled with other pages. Return: 0; -ENOENT it is not lent.
+ */
+int region_abandon(struct share *share, uint64_t id);
 
 /*
  * News for the record of what exists: each region is told as MADE once its memory exists (with a
