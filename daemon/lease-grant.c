@@ -126,6 +126,29 @@ static bool answer_nothing(struct manager *manager, struct lease_call *call,
 	return true;
 }
 
+/*
+ * Asked for before every attempt: while a call waits, a Reload may take its pool away or make it
+ * one of another kind. Return: the pool; NULL the call was answered.
+ */
+static const struct managed_pool *find_pool(struct manager *manager, struct lease_call *call,
+                                            const char *name)
+{
+	const struct managed_pool *pool = inventory_pool(&manager->inventory, name);
+
+	if (!pool) {
+		lease_grant_refuse(manager, call, -ENOENT,
+		                   "There is no pool \"%s\"; ListPools shows all.", name);
+		return NULL;
+	}
+	if (pool->kind != POOL_REGION) {
+		lease_grant_refuse(manager, call, -EOPNOTSUPP,
+		                   "pool %s is of kind %s: only pools of kind region are leased",
+		                   name, pool_kind_text(pool->kind));
+		return NULL;
+	}
+	return pool;
+}
+
 bool lease_grant_try(struct manager *manager, struct lease_call *call,
                      const struct lease_request *request, bool may_wait)
 {
@@ -135,18 +158,14 @@ bool lease_grant_try(struct manager *manager, struct lease_call *call,
 		.uid = request->uid,
 		.pid = request->pid,
 	};
-	struct managed_pool *pool = inventory_pool(&manager->inventory, request->pool);
+	const struct managed_pool *pool = find_pool(manager, call, request->pool);
 	scoped(freep) struct share **shares = NULL;
 	struct book_grant grant;
 	size_t nr_shares = 0;
 	int r, quota = 0;
 
-	if (!pool) {
-		lease_grant_refuse(manager, call, -ENOENT,
-		                   "There is no pool \"%s\" any more; ListPools shows all.",
-		                   request->pool);
+	if (!pool)
 		return true;
-	}
 	r = lease_order_shares(manager, pool, request, &shares, &nr_shares);
 	if (r == 0)
 		r = book_grant(manager->leases.book, &wanted, shares, nr_shares, &grant, &quota);
@@ -180,24 +199,14 @@ static bool is_own_user(const struct manager *manager, uid_t uid)
 bool lease_grant_may(struct manager *manager, struct lease_call *call,
                      const struct lease_request *request)
 {
-	const struct managed_pool *pool = inventory_pool(&manager->inventory, request->pool);
 	const struct pool_access *access;
 
 	if (!manager->leases.book) {
 		lease_grant_refuse(manager, call, -EBUSY, "%s", manager->refused_text);
 		return false;
 	}
-	if (!pool) {
-		lease_grant_refuse(manager, call, -ENOENT,
-		                   "There is no pool \"%s\"; ListPools shows all.", request->pool);
+	if (!find_pool(manager, call, request->pool))
 		return false;
-	}
-	if (pool->kind != POOL_REGION) {
-		lease_grant_refuse(manager, call, -EOPNOTSUPP,
-		                   "pool %s is of kind %s: only pools of kind region are leased",
-		                   pool->name, pool_kind_text(pool->kind));
-		return false;
-	}
 	access = find_access(&manager->leases, request->pool);
 	if (!access_list_allows(access ? &access->list : &(struct access_list){ 0 }, request->uid,
 	                        request->gids, request->nr_gids) &&
@@ -206,7 +215,7 @@ bool lease_grant_may(struct manager *manager, struct lease_call *call,
 			manager, call, -EACCES,
 			"pool %s may be leased by root and by whom its Users= and Groups= name, "
 			"not by uid %u",
-			pool->name, request->uid);
+			request->pool, request->uid);
 		return false;
 	}
 	if (request->has_node && !inventory_node(&manager->inventory, request->node_id)) {
