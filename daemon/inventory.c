@@ -323,7 +323,7 @@ bool inventory_is_busy(const struct inventory *inventory)
 
 		for (size_t k = 0; k < pool->nr_shares; k++)
 			if (!share_state_is_settled(pool->shares[k].state) ||
-			    pool->shares[k].is_giving_back ||
+			    pool->shares[k].is_giving_back || pool->shares[k].is_refilling ||
 			    pool->shares[k].keep_bytes != UINT64_MAX)
 				return true;
 	}

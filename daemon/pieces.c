@@ -355,8 +355,6 @@ static void piece_refill(struct managed_share *share, struct piece *piece, bool 
 		(void) run_shrink(piece->run, 0, 0, 0);
 	else if (run_refill(piece->run) == 0)
 		share->is_refilling = true; /* it may be over before the next look */
-	if (is_due)
-		share->refill_usec = UINT64_MAX; /* until that, too, falls short */
 }
 
 void pieces_refill(struct inventory *inventory, uint64_t now_usec)
@@ -366,8 +364,10 @@ void pieces_refill(struct inventory *inventory, uint64_t now_usec)
 
 		for (size_t k = 0; pool->kind == POOL_REGION && k < pool->nr_shares; k++) {
 			struct managed_share *share = &pool->shares[k];
-			bool is_due = share->refill_usec <= now_usec;
+			bool is_due = share->refill_usec <= now_usec && is_share_idle(share);
 
+			if (is_due)
+				share->refill_usec = UINT64_MAX; /* until that, too, falls short */
 			for (size_t n = 0; n < share->nr_pieces; n++)
 				piece_refill(share, &share->pieces[n], is_due);
 		}

@@ -4,15 +4,32 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "../../daemon/kinds/region.h"
+#include "daemon-lease.h"
 #include "manager-scene.h"
 #include "suite.h"
 
 #define REGION_BYTES (128 * MIB)
 #define NODE_BYTES   GIB
+
+/* Whether a thread can be made; the linker leads pthread_create() here (--wrap). */
+static atomic_bool are_threads_short;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *arg)
+{
+	return are_threads_short ? EAGAIN : __real_pthread_create(thread, attributes, run, arg);
+}
 
 static unsigned nr_unready_looks; /* turns of the loop in which the host was not ready */
 
@@ -214,6 +231,101 @@ START_TEST(test_a_pool_that_leaves_takes_its_leased_regions_along_when_they_come
 }
 END_TEST
 
+static bool is_start_failed(void)
+{
+	return inventory_node(&manager->inventory, 0)->is_start_failed;
+}
+
+/* Nothing but the clock comes back to it: the lease is over, and no worker rings. */
+START_TEST(test_a_refill_that_gets_no_thread_is_tried_again)
+{
+	struct book_grant grant;
+
+	start_with_regions();
+	lease(&grant);
+	lease_end(&grant);
+	are_threads_short = true;
+	run_until(is_start_failed, "without threads");
+	are_threads_short = false;
+	run_until(is_whole, "whole again");
+}
+END_TEST
+
+static bool is_refill_put_off(void)
+{
+	return share_of("guests", 0)->refill_usec != UINT64_MAX;
+}
+
+static bool is_all_given_back(void)
+{
+	return share_of("guests", 0)->nr_pieces == 0 && is_settled();
+}
+
+static bool is_refill_given_up(void)
+{
+	return !is_refill_put_off();
+}
+
+/* A time that has passed and stays would make the loop turn without end. */
+START_TEST(test_what_is_wanted_no_more_is_not_tried_again)
+{
+	struct book_grant grant;
+
+	start_with_regions();
+	manager->inventory.refill_wait_usec = 300000;
+	lease(&grant);
+	memory_model_limit(2 * NODE_BYTES - REGION_BYTES, ENOMEM);
+	lease_end(&grant);
+	run_until(is_refill_put_off, "short");
+	daemon_write_conf(&d, "[Daemon]\nRetry=0\nReserve=8G\n");
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	run_until(is_all_given_back, "empty");
+	run_until(is_refill_given_up, "given up");
+	ck_assert_uint_gt(share_of("guests", 0)->missing_bytes, 0);
+}
+END_TEST
+
+static bool does_a_call_wait(void)
+{
+	return manager->leases.nr_waiters > 0;
+}
+
+static int on_refused(sd_bus_message *reply, void *arg, sd_bus_error *ret_error)
+{
+	(void) ret_error;
+	ck_assert(sd_bus_message_is_method_error(reply, SD_BUS_ERROR_NOT_SUPPORTED));
+	*(bool *) arg = true;
+	return 0;
+}
+
+START_TEST(test_a_call_does_not_wait_for_a_pool_that_became_another_kind)
+{
+	const struct daemon_lease_options options = {
+		.has_node = true, .node_id = 0, .is_strict = true, .may_wait = true
+	};
+	scoped(sd_bus_flush_close_unrefp) sd_bus *bus = bus_fixture_connect(&d.bus);
+	scoped(sd_bus_message_unrefp) sd_bus_message *call =
+		daemon_lease_call(bus, "guests", 0, &options);
+	struct book_grant grants[NODE_BYTES / REGION_BYTES];
+	bool is_refused = false;
+
+	start_with_regions();
+	for (unsigned i = 0; i < ELEMENTS(grants); i++)
+		lease(&grants[i]);
+	ck_assert_int_ge(sd_bus_call_async(bus, NULL, call, on_refused, &is_refused, 0), 0);
+	ck_assert_int_ge(sd_bus_flush(bus), 0);
+	run_until(does_a_call_wait, "waiting");
+	daemon_write_pool(&d, "guests", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=20p\n");
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	while (!is_refused) {
+		ck_assert_int_ge(sd_bus_process(bus, NULL), 0);
+		ev_run(loop, EVRUN_NOWAIT);
+	}
+	for (unsigned i = 0; i < ELEMENTS(grants); i++)
+		lease_end(&grants[i]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("manager and leases");
@@ -229,6 +341,9 @@ int main(void)
 	               test_a_reload_takes_from_ready_regions_and_leaves_those_that_are_leased);
 	tcase_add_test(tests,
 	               test_a_pool_that_leaves_takes_its_leased_regions_along_when_they_come_back);
+	tcase_add_test(tests, test_a_refill_that_gets_no_thread_is_tried_again);
+	tcase_add_test(tests, test_what_is_wanted_no_more_is_not_tried_again);
+	tcase_add_test(tests, test_a_call_does_not_wait_for_a_pool_that_became_another_kind);
 	suite_add_tcase(suite, tests);
 	return suite_main(suite);
 }
