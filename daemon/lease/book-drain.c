@@ -84,9 +84,9 @@ enum outlook { OVER, AT_ONCE, LATER };
 
 /*
  * What becomes of a lease whose memory nobody has (@is_sure), or of which nobody can say. Where its
- * pages are needed they go back first, while it is on record as draining: who holds some of them all
- * the same is in the list for as long as they are missing, and a process that is killed in between
- * leaves it to the next one, which begins with that anew.
+ * pages are needed they go back first, while it is on record as draining: who holds some of them
+ * all the same is in the list for as long as they are missing, and a process that is killed in
+ * between leaves it to the next one, which begins with that anew.
  */
 static enum outlook take_back(struct book *book, struct book_lease *lease, bool is_sure,
                               struct turn *turn)
