@@ -124,7 +124,7 @@ START_TEST(test_the_daemon_lets_nobody_be_harmed_and_its_books_are_right)
 	struct daemon_lease lease;
 	unsigned nr_at_once = attack->is_hidden ? LANDLORD_REGIONS : LANDLORD_REGIONS - 1;
 
-	landlord_start(&landlord, pages, REGION_BYTES);
+	landlord_start(&landlord, pages, REGION_BYTES, NULL);
 	landlord_lease(&landlord, &lease);
 	landlord_wait(&landlord, 1, 0, LANDLORD_REGIONS);
 	lessee_start(&lessee, attack, pages, REGION_BYTES, lease.memory_fd, lease.lifetime_fd);
@@ -163,13 +163,15 @@ START_TEST(test_pages_that_do_not_come_back_are_promised_to_nobody_until_they_do
 		printf("left out: there are other free huge pages\n");
 		return;
 	}
-	landlord_start(&landlord, pages, REGION_BYTES);
+	/* So that not even one attempt to fill it may fall short. */
+	landlord_start(&landlord, pages, REGION_BYTES, "[Daemon]\nRetry=0\n");
 	landlord_lease(&landlord, &lease);
 	landlord_wait(&landlord, 1, 0, LANDLORD_REGIONS);
 	lessee_start(&lessee, attack, pages, REGION_BYTES, lease.memory_fd, lease.lifetime_fd);
 	ck_assert_int_eq(ask_lessee(LESSEE_LIVE), ARMED);
-	landlord_wait(&landlord, 0, 0, LANDLORD_REGIONS - 1);
+	landlord_wait(&landlord, 0, 1, LANDLORD_REGIONS - 1);
 	let_to_the_next(lease.id);
+	landlord_assert_draining(&landlord, lease.id);
 	landlord_assert_alive(&landlord);
 
 	(void) ask_lessee(LESSEE_LET_GO);

@@ -14,7 +14,8 @@
 #define POOL      "attacked"
 #define POOL_PATH NODEINIT_POOL_PREFIX "/" POOL
 
-void landlord_start(struct landlord *landlord, const struct pages *pages, uint64_t region_bytes)
+void landlord_start(struct landlord *landlord, const struct pages *pages, uint64_t region_bytes,
+                    const char *conf)
 {
 	char text[256];
 
@@ -25,6 +26,8 @@ void landlord_start(struct landlord *landlord, const struct pages *pages, uint64
 	                "[Region]\nRegionSize=%" PRIu64 "M\n",
 	                pages->setting, LANDLORD_REGIONS * region_bytes / MIB, region_bytes / MIB);
 	daemon_write_pool(&landlord->daemon, POOL, text);
+	if (conf)
+		daemon_write_conf(&landlord->daemon, conf);
 	daemon_launch(&landlord->daemon, NULL);
 	landlord->pid = landlord->daemon.pid;
 	daemon_wait_notified(&landlord->daemon, "READY=1");
@@ -89,6 +92,23 @@ void landlord_wait(struct landlord *landlord, unsigned nr_leased, unsigned nr_dr
 	assert_listed(landlord, nr_leased, nr_draining);
 }
 
+void landlord_assert_draining(struct landlord *landlord, const char *id)
+{
+	scoped(freep) struct daemon_lease_line *lines = NULL;
+	size_t nr = daemon_leases(&landlord->daemon, &lines);
+	unsigned nr_draining = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (strcmp(lines[i].state, "draining") != 0)
+			continue;
+		nr_draining++;
+		ck_assert_str_eq(lines[i].id, id);
+		ck_assert_uint_eq(lines[i].uid, getuid());
+		ck_assert_int_eq(lines[i].pid, getpid());
+	}
+	ck_assert_uint_eq(nr_draining, 1);
+}
+
 void landlord_wait_left(struct landlord *landlord)
 {
 	wait_for(landlord, "BytesLeased", 0);
@@ -107,4 +127,6 @@ void landlord_assert_alive(struct landlord *landlord)
 	ck_assert_int_eq(waitpid(landlord->pid, NULL, WNOHANG), 0);
 	state = daemon_get_text(&landlord->daemon, POOL_PATH, NODEINIT_POOL_INTERFACE, "State");
 	ck_assert_str_eq(state, "ready");
+	ck_assert(daemon_get_bool(&landlord->daemon, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE,
+	                          "Ready"));
 }

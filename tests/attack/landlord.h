@@ -18,8 +18,9 @@ struct landlord {
 	pid_t pid;
 };
 
-/* Returns with all regions ready. */
-void landlord_start(struct landlord *landlord, const struct pages *pages, uint64_t region_bytes);
+/* Returns with all regions ready. @conf: of nodeinitd.conf, or NULL. */
+void landlord_start(struct landlord *landlord, const struct pages *pages, uint64_t region_bytes,
+                    const char *conf);
 
 /* Ends it as the service manager does; it must obey. */
 void landlord_end(struct landlord *landlord);
@@ -35,6 +36,9 @@ void landlord_lease(struct landlord *landlord, struct daemon_lease *ret);
 void landlord_wait(struct landlord *landlord, unsigned nr_leased, unsigned nr_draining,
                    unsigned nr_done);
 
+/* What drains is lease @id, and it is in the list as that of this process. */
+void landlord_assert_draining(struct landlord *landlord, const char *id);
+
 /* Wait until nothing is let, with or without something draining. */
 void landlord_wait_left(struct landlord *landlord);
 
@@ -44,5 +48,5 @@ void landlord_wait_left(struct landlord *landlord);
  */
 void landlord_break_lease(struct landlord *landlord);
 
-/* It is the process that was started, on the bus, and its pool is ready. */
+/* It is the process that was started, on the bus, its pool is ready, and so is the host. */
 void landlord_assert_alive(struct landlord *landlord);
