@@ -4,8 +4,10 @@
  *
  * Layer: top. Threads: main. Source of the messages: sd_pid_notify_with_fds(3), "FDSTORE=1", and
  * sd_listen_fds(3). The store is asked not to look at the descriptors (FDPOLL=0): it would drop the
- * end of a lease just when that is the news. A message waits until the service manager has room for
- * it, as every sd_notify(3) does.
+ * end of a lease just when that is the news.
+ *
+ * Both calls block while the service manager's socket is full, as sd_notify(3) does: a manager that
+ * does not read stops the main loop, though not the workers. What is sent has been taken, not done.
  */
 #pragma once
 

@@ -3,8 +3,9 @@
  * region.h - the regions of a share of kind region, as the lease layer sees them
  *
  * Layer: kinds. Threads: main, while the share exists; all of it may run at the same time as the
- * engine works on the share. Nothing here blocks, waits for the engine, or frees memory: what is
- * given back is destroyed by the share's next round (prepare) or shrink, on the worker thread.
+ * engine works on the share. Nothing here blocks, waits for the engine, or frees memory, but for
+ * region_discard_lent(): what is given back is destroyed by the share's next round (prepare) or
+ * shrink, on the worker thread.
  *
  * A region's way:
  *

@@ -2,7 +2,7 @@
 /*
  * book.h - the leases: who has which region, since when, and what becomes of it afterwards
  *
- * Layer: lease. Threads: main; nothing here blocks.
+ * Layer: lease. Threads: main; nothing here blocks, but for the store (store.h).
  *
  *     granted -> leased -> draining -> over
  *
@@ -177,7 +177,8 @@ struct book_restored {
 
 void book_restore_end(struct book *book, struct book_restored *ret);
 
-/* Bytes that inherited regions hold of the memory that counts against a cgroup (not hugetlb). */
+/* Bytes that inherited regions without a share, or not yet with one, hold of the memory that counts
+ * against a cgroup (not hugetlb). */
 uint64_t book_inherited_bytes(const struct book *book);
 
 /* @share is about to be freed. News of it are of no use any more. It has lent regions only where

@@ -19,9 +19,13 @@
 
 /* How to reach the store; the manager's talk to the service manager, tests script it. */
 struct store_ops {
-	/* Keep a duplicate of @fd under @name. Does not block. Return: 0; -errno. */
+	/*
+	 * Keep a duplicate of @fd under @name. Does not wait until that is done, but, as
+	 * sd_notify(3) does, while the service manager's socket has no room for the message.
+	 * Return: 0; -errno.
+	 */
 	int (*put)(void *arg, const char *name, int fd);
-	/* Forget all that is kept under @name. */
+	/* Forget all that is kept under @name; waits as put does. */
 	void (*remove)(void *arg, const char *name);
 };
 
