@@ -65,9 +65,10 @@ struct book {
 	struct book_discard *discards;
 	size_t nr_discards;
 	size_t discards_max;
-	struct idmap shares;    /* region -> the address of its share */
-	struct idmap inherited; /* region, of memory that counts against a cgroup -> its bytes */
-	struct kernel *kernel;  /* of the last share that was seen; borrowed */
+	struct idmap shares; /* region -> the address of its share */
+	/* Region without a share, of memory that counts against a cgroup -> its bytes. */
+	struct idmap inherited;
+	struct kernel *kernel; /* of the last share that was seen; borrowed */
 	/* Of an earlier process's regions, the highest id; 0: all have found their place. */
 	uint64_t last_inherited_id;
 	struct idmap restored; /* those that have, so far */

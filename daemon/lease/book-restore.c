@@ -94,6 +94,7 @@ static void restore_unplaced(struct book *book, const struct record_entry *entry
 static void restore_placed(struct book *book, const struct record_entry *entry, struct share *share)
 {
 	(void) idmap_put(&book->shares, entry->id, (uintptr_t) share);
+	idmap_remove(&book->inherited, entry->id); /* its share counts it from now on */
 	if (is_lease(entry)) {
 		restore_lease(book, entry, share, -1);
 		return;
