@@ -254,86 +254,6 @@ START_TEST(test_whether_it_is_in_use_is_asked_of_that_very_memory)
 }
 END_TEST
 
-START_TEST(test_an_abandoned_region_is_let_go_of_and_another_one_takes_its_place)
-{
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, 0);
-	uint64_t id = drive_lend(share);
-
-	ck_assert_int_eq(region_abandon(share, id), 0);
-	ck_assert_int_eq(region_abandon(share, id), -ENOENT);
-	ck_assert_int_eq(region_return(share, id), -ENOENT);
-	ck_assert_uint_eq(drive_regions(share).nr_spent, 1);
-	refill(share);
-	ck_assert_uint_eq(counts().nr_released, 1);
-	ck_assert_uint_eq(counts().nr_destroyed, 0);
-	/* Its pages are somebody's; what took its place are others. */
-	ck_assert_uint_eq(counts().resident_bytes, 3 * REGION);
-	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
-	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
-	ck_assert_uint_eq(counts().nr_made, 3);
-	/* The one that took its place is as any other. */
-	ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
-	ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
-	refill(share);
-	ck_assert_uint_eq(counts().nr_released, 1);
-	ck_assert_uint_eq(counts().nr_destroyed, 2);
-}
-END_TEST
-
-START_TEST(test_an_abandoned_region_is_emptied_neither_by_a_shrink_nor_by_the_end)
-{
-	struct share *share = full_share(PLAN_PAGE_BASE, 3 * REGION, 0);
-
-	ck_assert_int_eq(region_abandon(share, drive_lend(share)), 0);
-	ck_assert_int_eq(share->ops->share_shrink(share, REGION), 0);
-	ck_assert_uint_eq(counts().nr_released, 1);
-	ck_assert_uint_eq(counts().nr_destroyed, 1);
-	ck_assert_int_eq(region_abandon(share, drive_lend(share)), 0);
-	share->ops->share_free(share);
-	drive.shares[0] = NULL;
-	ck_assert_uint_eq(counts().nr_released, 2);
-	ck_assert_uint_eq(counts().nr_destroyed, 1);
-	ck_assert_uint_eq(counts().nr_alive, 0);
-}
-END_TEST
-
-START_TEST(test_pages_of_a_lent_region_only_are_given_back_in_parts)
-{
-	struct share *share = full_share(PLAN_PAGE_HUGETLB, REGION, 0);
-	uint64_t id = drive_lend(share);
-
-	ck_assert_int_eq(region_discard_lent(share, id, 0, HUGE), 0);
-	ck_assert_int_eq(region_discard_lent(share, id, HUGE, REGION - HUGE), 0);
-	ck_assert_uint_eq(counts().nr_discarded, 2);
-	/* It is lent all the same. */
-	ck_assert_uint_eq(drive_regions(share).nr_lent, 1);
-	ck_assert_int_eq(region_discard_lent(share, id + 1, 0, HUGE), -ENOENT);
-	ck_assert_int_eq(region_return(share, id), 0);
-	ck_assert_int_eq(region_discard_lent(share, id, 0, HUGE), -ENOENT);
-	ck_assert_uint_eq(counts().nr_discarded, 2);
-}
-END_TEST
-
-START_TEST(test_what_is_still_to_be_filled_is_known_but_not_what_was_given_up)
-{
-	struct share *share;
-
-	drive_add(&drive, POOL_REGION, PLAN_PAGE_BASE, BASE, 3 * REGION, 0, REGION);
-	drive_make(&drive);
-	share = drive.shares[0];
-	ck_assert_uint_eq(drive_regions(share).coming_bytes, 3 * REGION);
-	memory_model_limit(2 * REGION, ENOMEM);
-	drive_all(&drive);
-	ck_assert_int_eq(drive_status(share).reason, REASON_NO_MEMORY);
-	ck_assert_uint_eq(drive_regions(share).coming_bytes, 0);
-	ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
-	ck_assert_uint_eq(drive_regions(share).coming_bytes, REGION);
-	memory_model_limit(UINT64_MAX, ENOMEM);
-	refill(share);
-	ck_assert_uint_eq(drive_regions(share).coming_bytes, 0);
-}
-END_TEST
-
 START_TEST(test_shrinking_takes_what_is_not_lent_and_moves_what_is)
 {
 	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, 4 * REGION);
@@ -584,12 +504,6 @@ int main(void)
 	tcase_add_test(tcase, test_poison_of_former_rounds_does_not_end_a_later_one);
 	tcase_add_test(tcase, test_a_lessee_gets_a_description_of_a_lent_region_only);
 	tcase_add_test(tcase, test_whether_it_is_in_use_is_asked_of_that_very_memory);
-	tcase_add_test(tcase,
-	               test_an_abandoned_region_is_let_go_of_and_another_one_takes_its_place);
-	tcase_add_test(tcase,
-	               test_an_abandoned_region_is_emptied_neither_by_a_shrink_nor_by_the_end);
-	tcase_add_test(tcase, test_pages_of_a_lent_region_only_are_given_back_in_parts);
-	tcase_add_test(tcase, test_what_is_still_to_be_filled_is_known_but_not_what_was_given_up);
 	tcase_add_test(tcase, test_shrinking_takes_what_is_not_lent_and_moves_what_is);
 	tcase_add_test(tcase,
 	               test_a_lent_region_that_has_no_place_any_more_is_kept_and_not_replaced);
