@@ -165,6 +165,7 @@ static int decode_entry(const unsigned char *bytes, uint32_t place_bytes, struct
 	ret->uid = get_32(bytes + PLACE_UID);
 	ret->pid = get_32(bytes + PLACE_PID);
 	if (ret->id == 0 || ret->state < RECORD_FILLING || ret->state > RECORD_SPENT ||
+	    ret->page_bytes == 0 || ret->bytes == 0 || ret->bytes % ret->page_bytes != 0 ||
 	    get_text(bytes + PLACE_POOL, ret->pool, sizeof(ret->pool)) < 0)
 		return -EBADMSG;
 	if (place_bytes == RECORD_PLACE_BYTES_1)

@@ -192,7 +192,7 @@ END_TEST
 /* A checksum that is right does not make sense of nonsense. */
 START_TEST(test_a_place_that_makes_no_sense_is_damaged)
 {
-	for (unsigned n = 0; n < 6; n++) {
+	for (unsigned n = 0; n < 9; n++) {
 		struct record_entry entry = image_entry(5, RECORD_LEASED);
 		scoped(record_freep) struct record *record = NULL;
 		scoped(freep) unsigned char *bytes = NULL;
@@ -217,11 +217,20 @@ START_TEST(test_a_place_that_makes_no_sense_is_damaged)
 		case 4:
 			sequence = 0;
 			break;
+		case 5:
+			entry.bytes = 0;
+			break;
+		case 6:
+			entry.bytes++;
+			break;
+		case 7:
+			entry.page_bytes = 0;
+			break;
 		default:
 			break;
 		}
 		image_put(bytes, PLACE_BYTES, 0, sequence, 5, &entry);
-		if (n == 5) {
+		if (n == 8) {
 			/* In the place that is not its turn. */
 			memcpy(bytes + 4096, bytes + 4096 + PLACE_BYTES, PLACE_BYTES);
 			memset(bytes + 4096 + PLACE_BYTES, 0, PLACE_BYTES);
