@@ -112,6 +112,11 @@ static void share_note_refill(const struct inventory *inventory, struct managed_
 	}
 }
 
+static bool is_any_wanted(const struct piece *piece)
+{
+	return piece->want_bytes[STAGE_EARLY] + piece->want_bytes[STAGE_DEFERRED] > 0;
+}
+
 static void share_look(const struct inventory *inventory, struct managed_share *share,
                        uint64_t now_usec)
 {
@@ -140,8 +145,11 @@ static void share_look(const struct inventory *inventory, struct managed_share *
 			share->detail = run.share;
 		is_cancelled |= run.state == SHARE_CANCELLED;
 		is_idle &= run_is_idle(share->pieces[i].run);
-		is_settled &= share_state_is_settled(run.state);
-		least = share_state_worse(least, run.state);
+		/* one that only gives back what came back to it holds up nobody */
+		if (is_any_wanted(&share->pieces[i])) {
+			is_settled &= share_state_is_settled(run.state);
+			least = share_state_worse(least, run.state);
+		}
 	}
 
 	share->is_giving_back &= !is_idle;
@@ -316,14 +324,15 @@ bool inventory_is_busy(const struct inventory *inventory)
 		if (!inventory->leaving[i].is_lent)
 			return true;
 	for (size_t i = 0; i < inventory->nr_nodes; i++)
-		if (inventory->nodes[i].worker_status.is_running)
+		if (inventory->nodes[i].worker_status.is_running ||
+		    inventory->nodes[i].is_start_failed)
 			return true;
 	for (size_t i = 0; i < inventory->nr_pools; i++) {
 		const struct managed_pool *pool = &inventory->pools[i];
 
 		for (size_t k = 0; k < pool->nr_shares; k++)
 			if (!share_state_is_settled(pool->shares[k].state) ||
-			    pool->shares[k].is_giving_back || pool->shares[k].is_refilling ||
+			    pool->shares[k].is_giving_back ||
 			    pool->shares[k].keep_bytes != UINT64_MAX)
 				return true;
 	}

@@ -285,6 +285,46 @@ START_TEST(test_what_is_wanted_no_more_is_not_tried_again)
 }
 END_TEST
 
+static unsigned nr_unready_turns; /* turns of the loop in which it was not ready */
+
+static bool is_back_and_gone(void)
+{
+	nr_unready_turns += share_of("guests", 0)->state != SHARE_READY || !manager->is_ready;
+	return is_book_empty() && share_of("guests", 0)->nr_pieces == 1 && is_settled();
+}
+
+/* Of a piece that a Reload has made empty: nobody was promised it. */
+START_TEST(test_what_comes_back_and_has_no_place_changes_no_state)
+{
+	const char small_pool[] = "[Pool]\nKind=region\nPageSize=base\nSize=512M\n"
+				  "[Region]\nRegionSize=128M\n";
+	const struct book_request request = { .pool = "guests", .uid = getuid(), .pid = getpid() };
+	struct book_grant grant;
+	struct share *share;
+	int quota;
+
+	daemon_write_pool(&d, "guests", small_pool);
+	daemon_write_conf(&d, "[Daemon]\nRetry=0\nReserve=0\n");
+	start();
+	run_until(is_ready, "ready");
+	daemon_write_pool(&d, "guests", region_pool);
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	run_until(is_whole, "grown");
+	ck_assert_uint_eq(share_of("guests", 0)->nr_pieces, 2);
+	share = share_of("guests", 0)->pieces[1].share;
+	ck_assert_int_eq(book_grant(manager->leases.book, &request, &share, 1, &grant, &quota), 0);
+	daemon_write_pool(&d, "guests", small_pool);
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	run_until(is_settled, "shrunk");
+	ck_assert_uint_eq(share_of("guests", 0)->nr_pieces, 2);
+
+	nr_unready_turns = 0;
+	lease_end(&grant);
+	run_until(is_back_and_gone, "gone");
+	ck_assert_uint_eq(nr_unready_turns, 0);
+}
+END_TEST
+
 static bool does_a_call_wait(void)
 {
 	return manager->leases.nr_waiters > 0;
@@ -343,6 +383,7 @@ int main(void)
 	               test_a_pool_that_leaves_takes_its_leased_regions_along_when_they_come_back);
 	tcase_add_test(tests, test_a_refill_that_gets_no_thread_is_tried_again);
 	tcase_add_test(tests, test_what_is_wanted_no_more_is_not_tried_again);
+	tcase_add_test(tests, test_what_comes_back_and_has_no_place_changes_no_state);
 	tcase_add_test(tests, test_a_call_does_not_wait_for_a_pool_that_became_another_kind);
 	suite_add_tcase(suite, tests);
 	return suite_main(suite);
