@@ -159,7 +159,7 @@ ok "and resume" meminitctl resume
 since=$(systemctl show -P ActiveEnterTimestampMonotonic patient)
 cursor=$(journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p')
 systemctl kill --signal=KILL nodeinitd
-ok "a killed daemon fills its pools again" said nodeinitd '^ready'
+ok "a killed daemon is ready again" said nodeinitd '^ready'
 ok "since it was started again" property nodeinitd NRestarts 1
 ok "and says so on the bus" bus_state ready
 ok "a consumer that only wants it has not noticed" property patient ActiveEnterTimestampMonotonic "$since"
@@ -182,6 +182,91 @@ ok "which is another one" not property nodeinitd MainPID "$hung"
 rm -r /run/systemd/system/nodeinitd.service.d
 systemctl daemon-reload
 systemctl stop nodeinitd
+
+# Leases outlive the daemon, however it ends.
+rm /etc/nodeinit/pools.d/*.pool
+pool lent Kind=region PageSize=base Size=64M '[Region]' RegionSize=8M Users=nobody
+mkfifo -m 666 /nodeinit-test/told /nodeinit-test/hold
+# A lessee that writes into its memory, says so, and stays until somebody writes to "hold".
+# shellcheck disable=SC2016 # it is its own shell that has $1
+lessee() { # unit, user
+	systemd-run --quiet --unit="$1" --uid="$2" meminitctl lease lent 8M -- bash -c \
+		'yes "$1" | head -c 8388608 >&3; echo "$1" >/nodeinit-test/told; read -r _ </nodeinit-test/hold' - "$1"
+	timeout 20 grep -qx "$1" /nodeinit-test/told
+}
+unharmed() { # unit
+	cmp <(yes "$1" | head -c 8388608) "/proc/$(systemctl show -P MainPID "$1")/fd/3"
+}
+lease_line() { # unit, user, state
+	says "^ *[0-9]+ lent +0 8 MiB $3 +$2 +[0-9]+ $1\.service " meminitctl leases
+}
+both_lessees() {
+	unharmed lessee && unharmed other && lease_line lessee root leased && lease_line other nobody leased
+}
+# Regions of which anybody has a descriptor: the daemon, its lessees, the service manager's store.
+nr_regions() { find /proc/[0-9]*/fd -lname '/memfd:nodeinit (deleted)' -exec stat -Lc %i {} + 2>/dev/null | sort -u | wc -l; }
+is_whole() { [ "$(busctl get-property org.nodeinit1 /org/nodeinit1/pool/lent org.nodeinit1.Pool BytesDone)" = "t 67108864" ]; }
+eventually() { # command...
+	local end=$((SECONDS + 20))
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || { echo "within 20 s never: $*" >&2; return 1; }
+	done
+}
+has_said() { [ "$(nr_said "$1")" -gt 0 ]; }
+heard() { eventually has_said "$1"; } # pattern: a line of any unit, also one of many after $cursor
+mark() { cursor=$(journalctl -n 0 --show-cursor | sed -n 's/^-- cursor: //p'); }
+taken_over() { # what the daemon says that it found
+	heard "^taken over from an earlier process: $1" && heard '^org.nodeinit1 is on the bus' &&
+		meminitctl --quiet wait &&
+		equal "$(nr_said '^pool lent, node 0: started')" 0
+}
+kill_20_times() {
+	local round before
+	for round in {1..20}; do
+		mark
+		before=$(systemctl show -P MainPID nodeinitd)
+		kill -KILL "$before"
+		echo "round $round"
+		taken_over '6 ready regions \(48 MiB\), 0 half filled, 2 leases, 0 that ended' || return
+		both_lessees || return
+		property nodeinitd NFileDescriptorStore 11 || return
+	done
+}
+ok "a pool to lease from is ready" systemctl start nodeinitd nodeinit-ready.target
+ok "root leases" lessee lessee root
+ok "and so does another user" lessee other nobody
+ok "both are listed with their user and their unit, and have what they wrote" both_lessees
+ok "every region, both lifetimes and the record are in the store" property nodeinitd NFileDescriptorStore 11
+ok "20 kills lose no lease and fill no region again" kill_20_times
+ok "none of them was one too many" property nodeinitd NRestarts 20
+mark
+ok "a restart" systemctl restart nodeinitd
+ok "takes everything over, too" taken_over '6 ready regions \(48 MiB\), 0 half filled, 2 leases, 0 that ended'
+ok "with both leases" both_lessees
+ok "and the same store" property nodeinitd NFileDescriptorStore 11
+mark
+kill -KILL "$(systemctl show -P MainPID nodeinitd)" "$(systemctl show -P MainPID other)"
+ok "a lessee that is killed along with it" taken_over '6 ready regions .*, 1 leases, 1 that ended'
+ok "drains, and its region comes back" eventually is_whole
+ok "the other one stays" lease_line lessee root leased
+ok "a stop" systemctl stop nodeinitd
+ok "gives all back but what is leased" equal "$(nr_regions)" 1
+ok "which its lessee still has" unharmed lessee
+mkdir -p /run/systemd/system/nodeinitd.service.d
+printf '[Service]\nFileDescriptorStoreMax=3\n' >/run/systemd/system/nodeinitd.service.d/test.conf
+systemctl daemon-reload
+ok "with a store that is too small it starts" systemctl start nodeinitd nodeinit-ready.target
+ok "and has three of it" property nodeinitd NFileDescriptorStore 3
+mark
+kill -KILL "$(systemctl show -P MainPID nodeinitd)"
+ok "which the next one says" heard 'not in the service manager.s store.*FileDescriptorStoreMax='
+ok "and is ready all the same" heard '^ready: 64 MiB'
+rm -r /run/systemd/system/nodeinitd.service.d
+ok "the lessee never noticed" unharmed lessee
+systemctl daemon-reload
+systemctl stop nodeinitd lessee
+rm /etc/nodeinit/pools.d/lent.pool
+pool small Kind=region PageSize=base Size=64M
 
 # Failed: there is no such page in this world.
 pool impossible Kind=hugetlb PageSize=512T Size=1p Required=no

@@ -50,14 +50,14 @@ cat >"$layer/etc/systemd/system/nodeinit-test.service" <<-'END'
 	[Service]
 	Type=oneshot
 	ExecStart=/bin/bash -c '/nodeinit-test/guest.sh >/nodeinit-test/log 2>&1'
-	TimeoutStartSec=120
+	TimeoutStartSec=240
 END
 
 # Nothing of the machine's own memory is touched: /sys is read-only in a container.
 if ! mount -t overlay nodeinit-test -o "lowerdir=$folder/root,upperdir=$layer,workdir=$folder/work" "$folder/merged"; then
 	skip "overlay mounts are not allowed here"
 fi
-SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 timeout --kill-after=10 180 \
+SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 timeout --kill-after=10 300 \
 	systemd-nspawn --quiet --directory="$folder/merged" --register=no --keep-unit --boot --console=pipe \
 	--private-network -- --unit=nodeinit-test.target systemd.show_status=0 \
 	</dev/null >"$folder/console.log" 2>&1 || :
