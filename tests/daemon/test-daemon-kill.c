@@ -28,6 +28,7 @@
 #include "suite.h"
 
 #define NR_ROUNDS    200
+#define NR_SLOW      40 /* with a sanitizer, which makes each start slow */
 #define LESSEES_MAX  12
 #define PENDING_MAX  3
 #define RECORDED_MAX 1024
@@ -402,6 +403,7 @@ static void teardown(void)
 START_TEST(test_a_kill_at_any_moment_loses_no_lease_and_fills_no_region_twice)
 {
 	const char *given = getenv("NODEINIT_SEED");
+	unsigned nr_rounds = strcmp(NODEINIT_SANITIZE, "none") == 0 ? NR_ROUNDS : NR_SLOW;
 	unsigned first_seed =
 		given ? (unsigned) strtoul(given, NULL, 0) : (unsigned) clock_monotonic_usec();
 
@@ -409,7 +411,7 @@ START_TEST(test_a_kill_at_any_moment_loses_no_lease_and_fills_no_region_twice)
 	for (size_t i = 0; i < ELEMENTS(pools); i++)
 		scene_write_pool(&d, pools[i].name, pools[i].size, pools[i].region_size, NULL);
 	start_and_expect();
-	for (unsigned round = 0; round < NR_ROUNDS; round++) {
+	for (unsigned round = 0; round < nr_rounds; round++) {
 		printf("NODEINIT_SEED=%u: round %u, %zu lessees\n", first_seed, round, nr_lessees);
 		(void) fflush(stdout);
 		one_round();
