@@ -46,6 +46,9 @@ static struct idmap is_ended;
 /* Since the store dropped something of this host, names and record may differ. */
 static bool is_lossy;
 
+/* The kernel did not always say who has a file. */
+static bool is_unsure;
+
 /* splitmix64: small, and every seed will do. */
 static unsigned random_below(unsigned limit)
 {
@@ -197,9 +200,13 @@ static void check_clients(void)
 		struct lease lease;
 		int r = book_find(world.book, client->id, &lease);
 
+		/* What somebody has is his, whatever is known of it. */
+		fake_memory_look(client->id, &memory);
+		holds(memory.exists);
+		holds(memory.discarded_bytes == 0);
 		/* Who has the memory open has the lease, as long as the kernel can be asked. */
 		if (r < 0) {
-			holds(is_lossy &&
+			holds((is_lossy || is_unsure) &&
 			      (client->lifetime_fd < 0 || idmap_get(&is_ended, client->id, NULL)));
 			continue;
 		}
@@ -207,11 +214,6 @@ static void check_clients(void)
 		holds(lease.bytes == client->bytes);
 		if (client->lifetime_fd >= 0 && !idmap_get(&is_ended, client->id, NULL))
 			holds(lease.state == LEASE_LEASED);
-		if (lease.is_memory_known) {
-			fake_memory_look(client->id, &memory);
-			holds(memory.exists);
-			holds(memory.discarded_bytes == 0);
-		}
 	}
 }
 
@@ -269,7 +271,7 @@ static void check_store(void)
 
 static void run_step(void)
 {
-	switch (random_below(12)) {
+	switch (random_below(13)) {
 	case 0:
 	case 1:
 	case 2:
@@ -303,6 +305,11 @@ static void run_step(void)
 		world.quota.bytes = (1 + random_below(8)) * SMALL;
 		book_set_quota(world.book, &world.quota);
 		break;
+	case 11:
+		/* Another kernel, so to speak: one that says, or one that does not. */
+		is_unsure |= random_below(4) == 0;
+		fake_memory_fail_probe(is_unsure && random_below(2) ? EOPNOTSUPP : 0);
+		break;
 	default:
 		(void) world_poll(random_below(3) * 20000);
 		break;
@@ -315,7 +322,7 @@ static void run_sequence(void)
 {
 	idmap_clear(&was_given);
 	idmap_clear(&is_ended);
-	is_lossy = false;
+	is_lossy = is_unsure = false;
 	world_reset();
 	(void) world_add_share("guests", 0, PLAN_PAGE_HUGETLB, SMALL, 4);
 	(void) world_add_share("guests", 1, PLAN_PAGE_HUGETLB, LARGE, 2);
