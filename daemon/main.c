@@ -18,13 +18,11 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
-/* Whoever asks twice does not want to wait for what the service manager says. */
 static void on_terminate(struct ev_loop *loop, ev_signal *signal, int events)
 {
 	struct manager *manager = signal->data;
 
 	(void) events;
-	signal->data = NULL;
 	if (manager)
 		manager_end(manager);
 	else

@@ -249,7 +249,9 @@ static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
 
 void manager_end(struct manager *manager)
 {
-	if (!manager->leases.book || !store_is_there(manager->leases.store) ||
+	/* Who asks twice does not want to wait for the answer. */
+	if (ev_is_active(&manager->silence) || !manager->leases.book ||
+	    !store_is_there(manager->leases.store) ||
 	    bus_service_ask_job(manager->bus, on_job, manager) < 0) {
 		ev_break(manager->setup.loop, EVBREAK_ALL);
 		return;

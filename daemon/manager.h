@@ -51,7 +51,8 @@ int manager_reload(struct manager *manager, char **ret_sentence);
 
 /*
  * Leave the loop, once it is known whether the service is to be started again: then its memory is
- * left in the store, and not given back by manager_free(). Takes a second at most.
+ * left in the store, and not given back by manager_free(). Takes a second at most; called again, it
+ * does not wait for that.
  */
 void manager_end(struct manager *manager);
 

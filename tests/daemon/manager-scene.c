@@ -24,6 +24,7 @@ struct daemon_fixture d;
 struct kernel_model *model;
 struct manager *manager;
 struct ev_loop *loop;
+const struct store_ops *store;
 static char *log_lines[LOG_LINES];
 static unsigned nr_log_lines;
 
@@ -64,6 +65,7 @@ void teardown(void)
 {
 	memory_model_gate_open(UINT_MAX);
 	manager_freep(&manager);
+	store = NULL;
 	ev_loop_destroy(loop);
 	kernel_model_freep(&model);
 	daemon_fixture_stop(&d);
@@ -81,6 +83,7 @@ void start(void)
 		.memory = &memory_model,
 		.config_directory = d.directory,
 		.bus_address = bus_fixture_address(&d.bus),
+		.store = store,
 	};
 
 	ck_assert_int_eq(manager_new(&manager_setup, &manager), 0);

@@ -22,6 +22,8 @@ extern struct daemon_fixture d;
 extern struct kernel_model *model;
 extern struct manager *manager;
 extern struct ev_loop *loop;
+/* Of the next start(); NULL, as before every test: there is none. */
+extern const struct store_ops *store;
 
 /* A region pool of 1 GiB of base pages a node, of which 128 MiB are early, in regions of 128 MiB.
  */

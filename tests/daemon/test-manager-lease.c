@@ -366,6 +366,44 @@ START_TEST(test_a_call_does_not_wait_for_a_pool_that_became_another_kind)
 }
 END_TEST
 
+static int put_nothing(void *arg, const char *name, int fd)
+{
+	(void) arg, (void) name, (void) fd;
+	return 0;
+}
+
+static void remove_nothing(void *arg, const char *name)
+{
+	(void) arg, (void) name;
+}
+
+static void end_twice(struct ev_loop *on_loop, ev_timer *timer, int events)
+{
+	(void) events;
+	*(unsigned *) timer->data = ev_iteration(on_loop);
+	manager_end(manager);
+	ck_assert(ev_is_active(&manager->silence));
+	manager_end(manager);
+}
+
+/* By whatever signals: the question is not asked again, and its answer is not waited for. */
+START_TEST(test_who_asks_twice_to_end_is_not_kept_waiting)
+{
+	static const struct store_ops deaf = { put_nothing, remove_nothing };
+	unsigned nr_turns = 0;
+	ev_timer twice;
+
+	store = &deaf;
+	start_with_regions();
+	ev_timer_init(&twice, end_twice, 0., 0.);
+	twice.data = &nr_turns;
+	ev_timer_start(loop, &twice);
+	(void) ev_run(loop, 0);
+	ck_assert_uint_gt(nr_turns, 0);
+	ck_assert_uint_eq(ev_iteration(loop), nr_turns);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("manager and leases");
@@ -385,6 +423,7 @@ int main(void)
 	tcase_add_test(tests, test_what_is_wanted_no_more_is_not_tried_again);
 	tcase_add_test(tests, test_what_comes_back_and_has_no_place_changes_no_state);
 	tcase_add_test(tests, test_a_call_does_not_wait_for_a_pool_that_became_another_kind);
+	tcase_add_test(tests, test_who_asks_twice_to_end_is_not_kept_waiting);
 	suite_add_tcase(suite, tests);
 	return suite_main(suite);
 }
