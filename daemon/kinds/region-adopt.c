@@ -125,10 +125,7 @@ int region_adopt(struct share *share, uint64_t id, uint64_t bytes, int fd,
 	}
 	if (r < 0) {
 		region_note_free(note);
-		if (region->is_single) {
-			(void) pthread_mutex_destroy(&region->lock);
-			free(region);
-		}
+		region_free(region);
 		return r;
 	}
 	note->id = region->id = id;

@@ -109,10 +109,7 @@ static void forget_aside(struct region_share *regions, struct region *region)
 	region_account_aside(regions);
 	if (share->account)
 		(void) page_account_give_back(share->account, region->bytes / share->page_bytes);
-	if (!region->is_single)
-		return;
-	(void) pthread_mutex_destroy(&region->lock);
-	free(region);
+	region_free(region);
 }
 
 bool region_drop_spent(struct region_share *regions, enum stage stage)
@@ -364,8 +361,7 @@ void region_share_free(struct share *share)
 	while ((region = TAILQ_FIRST(&regions->aside))) {
 		TAILQ_REMOVE(&regions->aside, region, aside);
 		end_region(regions, region);
-		if (region->is_single)
-			free(region);
+		region_free(region);
 	}
 	for (unsigned i = 0; i < NR_STAGES; i++)
 		free(take(regions->stages[i].block));

@@ -150,6 +150,8 @@ static inline void region_share_unlock(struct region_share *regions)
 
 /* Begin with a region of @bytes that has no memory yet. */
 void region_init(struct region *region, uint64_t bytes, enum stage stage);
+/* The end of one that was allocated by itself; of others nothing. Its memory is gone. */
+void region_free(struct region *region);
 /* Before a round: nothing of it is filled. Return: its chunks. */
 uint64_t region_restart(struct region *region, uint64_t chunk_bytes);
 

@@ -17,6 +17,14 @@ void region_init(struct region *region, uint64_t bytes, enum stage stage)
 	region->stage = stage;
 }
 
+void region_free(struct region *region)
+{
+	if (!region->is_single)
+		return;
+	(void) pthread_mutex_destroy(&region->lock);
+	free(region);
+}
+
 uint64_t region_restart(struct region *region, uint64_t chunk_bytes)
 {
 	uint64_t nr_chunks = region->bytes / chunk_bytes + (region->bytes % chunk_bytes != 0);
