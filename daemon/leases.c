@@ -43,7 +43,6 @@ static void poll_at(struct manager *manager, uint64_t due_usec)
 	uint64_t now_usec = clock_monotonic_usec();
 
 	ev_timer_stop(manager->setup.loop, &leases->poll);
-	leases->poll_usec = due_usec;
 	if (due_usec == UINT64_MAX)
 		return;
 	ev_now_update(manager->setup.loop);
@@ -63,6 +62,20 @@ static void on_ended(struct ev_loop *loop, ev_io *io, int events)
 	manager_look(io->data);
 }
 
+/* Return: -EPROTONOSUPPORT, and the sentence that says so; -ENOMEM. */
+static int refuse_newer(struct manager *manager, uint32_t version)
+{
+	static const char sentence[] =
+		"the record of regions and leases is of version %u, written by a newer nodeinitd; "
+		"this one reads up to %u. Nothing of it was touched: start the newer one again, or "
+		"stop the service to give the memory up";
+
+	if (asprintf(&manager->refused_text, sentence, version, RECORD_VERSION) >= 0)
+		return -EPROTONOSUPPORT;
+	manager->refused_text = NULL; /* asprintf(3) leaves it undefined */
+	return -ENOMEM;
+}
+
 static int open_record(struct manager *manager)
 {
 	struct leases *leases = &manager->leases;
@@ -74,15 +87,8 @@ static int open_record(struct manager *manager)
 	if (fd < 0)
 		return record_new(&leases->record);
 	r = record_open(fd, &leases->record, &nr_damaged, &version);
-	if (r == -EPROTONOSUPPORT) {
-		(void) asprintf(
-			&manager->refused_text,
-			"the record of regions and leases is of version %u, written by a newer "
-			"nodeinitd; this one reads up to %u. Nothing of it was touched: start the "
-			"newer one again, or stop the service to give the memory up",
-			version, RECORD_VERSION);
-		return r;
-	}
+	if (r == -EPROTONOSUPPORT)
+		return refuse_newer(manager, version);
 	if (r == -EBADMSG) {
 		log_warning(
 			"the record of regions and leases cannot be read: what it had goes back "
@@ -112,7 +118,6 @@ int leases_open(struct manager *manager)
 	ev_init(&leases->ended, on_ended);
 	ev_timer_init(&leases->poll, on_poll, 0., 0.);
 	leases->ended.data = leases->poll.data = manager;
-	leases->poll_usec = UINT64_MAX;
 
 	r = store_new(manager->setup.store, NULL, manager->setup.inherited_fds,
 	              manager->setup.inherited_names, manager->setup.nr_inherited, &leases->store);

@@ -37,7 +37,6 @@ struct leases {
 	struct book *book; /* NULL: the record of a newer version is left alone */
 	ev_io ended;       /* some lifetime was closed */
 	ev_timer poll;     /* draining regions are to be looked at, or a waiter is to be answered */
-	uint64_t poll_usec;
 	struct lease_waiter *waiters; /* first come, first served */
 	size_t nr_waiters;
 	struct pool_access *access;
