@@ -529,6 +529,26 @@ START_TEST(test_so_is_that_of_a_pool_that_is_gone)
 }
 END_TEST
 
+/* A look at it is several files of the kernel's to open. */
+START_TEST(test_what_the_node_has_free_is_looked_at_for_16_in_one_turn)
+{
+	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(REGION, 40, 0);
+
+	for (unsigned i = 0; i < 40; i++)
+		(void) lease(5);
+	fake_memory_fail_probe(EOPNOTSUPP);
+	while (world.nr_clients > 0)
+		world_close(&world.clients[0]);
+	ck_assert_uint_eq(world_poll(0), 0);
+	ck_assert_uint_eq(world_poll(0), 0);
+	ck_assert_uint_eq(world_poll(0), 10000);
+	set_free_pages(model, 8);
+	(void) world_poll(10000);
+	ck_assert_uint_eq(world.nr_over, 1);
+	world_end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("book-drain");
@@ -557,6 +577,7 @@ int main(void)
 	tcase_add_test(tcase, test_free_pages_are_counted_for_one_replacement_only);
 	tcase_add_test(tcase,
 	               test_where_the_kernel_does_not_say_memory_is_let_go_of_and_not_emptied);
+	tcase_add_test(tcase, test_what_the_node_has_free_is_looked_at_for_16_in_one_turn);
 	tcase_add_test(tcase, test_so_is_that_of_a_pool_that_is_gone);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
