@@ -38,6 +38,8 @@ static const struct known_error known_errors[] = {
 	  "Too many calls are waiting; try again when some were answered." },
 	{ EMFILE, SD_BUS_ERROR_LIMITS_EXCEEDED,
 	  "The daemon has as many files open as it may; try again when leases have ended." },
+	{ ENFILE, SD_BUS_ERROR_LIMITS_EXCEEDED,
+	  "This host has as many files open as it may; try again later." },
 	{ EOPNOTSUPP, SD_BUS_ERROR_NOT_SUPPORTED, "This daemon cannot do that." },
 	{ ETIMEDOUT, SD_BUS_ERROR_TIMEOUT, "No answer came in time." },
 };

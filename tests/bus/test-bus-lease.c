@@ -229,6 +229,7 @@ static const struct {
 	{ -EINVAL, SD_BUS_ERROR_INVALID_ARGS },
 	{ -EOPNOTSUPP, SD_BUS_ERROR_NOT_SUPPORTED },
 	{ -EMFILE, SD_BUS_ERROR_LIMITS_EXCEEDED },
+	{ -ENFILE, SD_BUS_ERROR_LIMITS_EXCEEDED },
 	{ -ENOENT, "org.nodeinit1.Error.NoSuchPool" },
 	{ -ENXIO, "org.nodeinit1.Error.NoSuchNode" },
 	{ -EBUSY, "org.nodeinit1.Error.NotReady" },
