@@ -231,6 +231,21 @@ static bool is_in_store(const char *kind, const char *id)
 	return daemon_store_nr(&d, name) > 0;
 }
 
+/* Whatever moment it was killed at, what was handed out was in the store before. */
+static void expect_stored(void)
+{
+	for (size_t i = 0; i < nr_lessees; i++) {
+		const struct lessee *lessee = &lessees[i];
+
+		if (lessee->is_forgotten)
+			continue;
+		ck_assert_msg(lessee->has_ended || is_in_store("lifetime", lessee->lease.id),
+		              "the lifetime of lease %s is not in the store", lessee->lease.id);
+		ck_assert_msg(lessee->is_lost || is_in_store("region", lessee->lease.id),
+		              "the region of lease %s is not in the store", lessee->lease.id);
+	}
+}
+
 static void expect_from_store(void)
 {
 	scoped(record_freep) struct record *record = record_copy(&d);
@@ -379,11 +394,13 @@ static void one_round(void)
 		if (nr_lessees > 0)
 			act();
 	collect_answers();
+	expect_stored();
 	spoil_store();
 	expect_from_store();
 	if (any(3) == 0) { /* while it starts, or fills what was lost */
 		daemon_launch(&d, NULL);
 		run_and_kill(any(2) ? 8000 : 60000);
+		expect_stored();
 		spoil_store();
 		expect_from_store();
 	}
