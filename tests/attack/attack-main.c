@@ -173,6 +173,10 @@ START_TEST(test_pages_that_do_not_come_back_are_promised_to_nobody_until_they_do
 	let_to_the_next(lease.id);
 	landlord_assert_draining(&landlord, lease.id);
 	landlord_assert_alive(&landlord);
+	landlord_replace(&landlord);
+	landlord_wait(&landlord, 1, 1, LANDLORD_REGIONS - 1);
+	landlord_assert_draining(&landlord, lease.id);
+	landlord_assert_alive(&landlord);
 
 	(void) ask_lessee(LESSEE_LET_GO);
 	landlord_wait(&landlord, 1, 0, LANDLORD_REGIONS);

@@ -35,6 +35,16 @@ void landlord_start(struct landlord *landlord, const struct pages *pages, uint64
 	landlord_wait(landlord, 0, 0, LANDLORD_REGIONS);
 }
 
+void landlord_replace(struct landlord *landlord)
+{
+	ck_assert_int_eq(daemon_end(&landlord->daemon, SIGKILL), 128 + SIGKILL);
+	daemon_forget_notified(&landlord->daemon);
+	daemon_launch(&landlord->daemon, NULL);
+	landlord->pid = landlord->daemon.pid;
+	daemon_wait_notified(&landlord->daemon, "READY=1");
+	daemon_wait_state(&landlord->daemon, POOL_PATH, NODEINIT_POOL_INTERFACE, "ready");
+}
+
 void landlord_end(struct landlord *landlord)
 {
 	landlord_assert_alive(landlord);

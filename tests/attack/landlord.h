@@ -25,6 +25,9 @@ void landlord_start(struct landlord *landlord, const struct pages *pages, uint64
 /* Ends it as the service manager does; it must obey. */
 void landlord_end(struct landlord *landlord);
 
+/* SIGKILL, and the next one takes over. */
+void landlord_replace(struct landlord *landlord);
+
 /* Harmless at any time, for the teardown. */
 void landlord_stop(struct landlord *landlord);
 
