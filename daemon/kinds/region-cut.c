@@ -128,9 +128,10 @@ bool region_drop_spent(struct region_share *regions, enum stage stage)
 		region_aside_remove(regions, region);
 	else
 		region_remove_whole(regions, region);
+	/* Before it is destroyed, which may take seconds: as spent it is not counted any more. */
+	region_uncount(regions, region);
 	region_share_unlock(regions);
 	region_unmake(regions, region);
-	region_uncount(regions, region);
 	if (is_aside)
 		forget_aside(regions, region);
 	return true;

@@ -19,7 +19,7 @@
  * that became smaller is not replaced when it comes back: the next round or shrink destroys it,
  * which may again be one to what the share has been shrunk to. A share that has a lent region must
  * not be freed, except at the end of the process: then its pages stay with its lessee. done_bytes
- * of share_read() has lent and spent ones until they are gone.
+ * of share_read() has lent and spent ones as long as region_count_states() has.
  *
  * Ids are unique for the host, also over restarts: each region that is made takes the next one from
  * kind_context.last_region_id, or none (0) where that is NULL.

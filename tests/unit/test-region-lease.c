@@ -352,6 +352,29 @@ START_TEST(test_what_comes_back_in_a_shrink_goes_in_the_next_one)
 }
 END_TEST
 
+static uint64_t done_bytes_meanwhile;
+
+static void look_late(void *arg)
+{
+	done_bytes_meanwhile = drive_status(arg).done_bytes;
+	ck_assert_uint_eq(drive_regions(arg).spent_bytes, 0);
+}
+
+/* Else it would seem to be in service while its pages go. */
+START_TEST(test_what_is_being_destroyed_is_neither_spent_nor_done)
+{
+	struct share *share = full_share(PLAN_PAGE_BASE, 0, 3 * REGION);
+
+	ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
+	ck_assert_uint_eq(drive_status(share).done_bytes, 3 * REGION);
+	ck_assert_uint_eq(drive_regions(share).spent_bytes, REGION);
+	memory_model_on_destroy(look_late, share);
+	refill(share);
+	ck_assert_uint_eq(done_bytes_meanwhile, 2 * REGION);
+	ck_assert_uint_eq(drive_status(share).done_bytes, 3 * REGION);
+}
+END_TEST
+
 START_TEST(test_pages_that_others_have_added_meanwhile_stay_where_some_are_lent)
 {
 	struct share *share = full_share(PLAN_PAGE_HUGETLB, 4 * REGION, 0);
@@ -509,6 +532,7 @@ int main(void)
 	               test_a_lent_region_that_has_no_place_any_more_is_kept_and_not_replaced);
 	tcase_add_test(tcase, test_of_regions_of_one_part_the_lent_ones_stay);
 	tcase_add_test(tcase, test_what_comes_back_in_a_shrink_goes_in_the_next_one);
+	tcase_add_test(tcase, test_what_is_being_destroyed_is_neither_spent_nor_done);
 	tcase_add_test(tcase, test_pages_that_others_have_added_meanwhile_stay_where_some_are_lent);
 	tcase_add_test(tcase, test_a_share_that_is_to_go_waits_for_its_lent_regions);
 	tcase_add_test(tcase, test_a_lent_region_that_is_taken_back_after_a_shrink_is_spent);
