@@ -67,7 +67,7 @@ pool_state() { # name, state
 	[ "$(busctl get-property org.nodeinit1 "/org/nodeinit1/pool/$1" org.nodeinit1.Pool State)" = "s \"$2\"" ]
 }
 # unit, pattern: a line of its journal after $cursor, waited for at most 20 s
-said() { timeout 20 grep -qm 1 -e "$2" <(exec journalctl -f -o cat --after-cursor="$cursor" -u "$1"); }
+said() { timeout 20 grep -qm 1 -e "$2" <(exec journalctl -f -n all -o cat --after-cursor="$cursor" -u "$1"); }
 consumer() { # name, what it requires, Wants instead of Requires
 	cat >"/etc/systemd/system/$1.service" <<-END
 		[Unit]
