@@ -308,8 +308,8 @@ static int on_change(sd_bus_message *signal, void *userdata, sd_bus_error *ret_e
 
 static void expect_few(const struct changes *changes)
 {
-	/* the last one may come a moment sooner than it was sent late */
-	uint64_t span_usec = changes->last_usec - changes->first_usec + 50000;
+	/* the first one may be read later than it came, by a machine that has other things to do */
+	uint64_t span_usec = changes->last_usec - changes->first_usec + 250000;
 
 	ck_assert_uint_gt(changes->nr, 0);
 	ck_assert_msg(changes->nr - 1 <= 4 * span_usec / 1000000, "%u signals in %llu us",
