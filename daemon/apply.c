@@ -23,19 +23,30 @@ static const struct plan_share *find_planned(const struct plan *plan, const char
 	return NULL;
 }
 
+static int share_leave(struct inventory *inventory, const struct apply_setup *setup,
+                       struct managed_share *share)
+{
+	int r = pieces_leave(inventory, share);
+
+	if (r == 0)
+		setup->share_goes(share, setup->arg);
+	return r;
+}
+
 /* Shares that the plan does not have any more, or has in another shape. */
 static int drop_shares(struct inventory *inventory, struct managed_pool *pool,
-                       const struct plan *plan)
+                       const struct apply_setup *setup)
 {
 	size_t nr_kept = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < pool->nr_shares; i++) {
 		struct managed_share *share = &pool->shares[i];
-		const struct plan_share *planned = find_planned(plan, pool->name, share->node_id);
+		const struct plan_share *planned =
+			find_planned(setup->plan, pool->name, share->node_id);
 
 		if (r == 0 && (!planned || planned->unit_bytes != share->unit_bytes)) {
-			r = pieces_leave(inventory, share);
+			r = share_leave(inventory, setup, share);
 			if (r == 0)
 				continue;
 		}
@@ -57,10 +68,10 @@ static int drop_pools(struct inventory *inventory, const struct apply_setup *set
 
 		if (is_kept) {
 			if (r == 0)
-				r = drop_shares(inventory, pool, setup->plan);
+				r = drop_shares(inventory, pool, setup);
 		} else {
 			for (size_t k = 0; k < pool->nr_shares && r == 0; k++)
-				r = pieces_leave(inventory, &pool->shares[k]);
+				r = share_leave(inventory, setup, &pool->shares[k]);
 			if (r == 0) {
 				setup->pool_leaves(pool->name, setup->arg);
 				free(pool->shares);

@@ -21,6 +21,8 @@ struct apply_setup {
 	/* Called when a share was made, before its worker has it. */
 	void (*share_comes)(struct share *share, struct managed_share *managed, const char *pool,
 	                    void *arg);
+	/* Called when a share leaves, whatever has become of it. */
+	void (*share_goes)(struct managed_share *share, void *arg);
 	/* Called before a pool or a node leaves the inventory. */
 	void (*pool_leaves)(const char *name, void *arg);
 	void (*node_leaves)(unsigned node_id, void *arg);

@@ -56,6 +56,15 @@ void manager_arm(struct manager *manager)
 		completion_add(&manager->completion, nr_required, nr_early);
 }
 
+void manager_disarm(struct manager *manager, struct managed_share *share)
+{
+	if (share->is_early_counted)
+		completion_settle_early(&manager->completion);
+	if (share->is_required_counted)
+		completion_settle_required(&manager->completion);
+	share->is_early_counted = share->is_required_counted = false;
+}
+
 /* Tell the completion, once for each share that has settled since the last look. */
 static void count_settled(struct manager *manager)
 {

@@ -78,6 +78,8 @@ void manager_look_soon(struct manager *manager);
 void manager_bell_init(struct manager *manager);
 /* Count what the completion has to wait for; shares that are settled do not count. */
 void manager_arm(struct manager *manager);
+/* A share leaves: the completion does not wait for it any more. */
+void manager_disarm(struct manager *manager, struct managed_share *share);
 
 /* "idle", or the worst state of what is required; "failed" where a declared pool was refused. */
 const char *manager_state_text(const struct manager *manager);

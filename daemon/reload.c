@@ -18,6 +18,11 @@ static void ring(void *arg)
 	ev_async_send(manager->setup.loop, &manager->bell);
 }
 
+static void share_goes(struct managed_share *share, void *arg)
+{
+	manager_disarm(arg, share);
+}
+
 static void pool_leaves(const char *name, void *arg)
 {
 	struct manager *manager = arg;
@@ -171,6 +176,7 @@ int manager_apply(struct manager *manager, struct config *config)
 		.bell = ring,
 		.arg = manager,
 		.share_comes = leases_share_comes,
+		.share_goes = share_goes,
 		.pool_leaves = pool_leaves,
 		.node_leaves = node_leaves,
 	};

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <errno.h>
 #include <ev.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,47 @@ START_TEST(test_pages_that_somebody_took_away_since_are_brought_back_by_a_reload
 }
 END_TEST
 
+static bool is_ready_and_started(void)
+{
+	return is_ready() && is_ready_notified();
+}
+
+/* What the host waits for is what is declared now: shares that have left do not hold it back. */
+START_TEST(test_a_pool_that_changes_its_shape_while_it_is_filled_does_not_hold_back_the_host)
+{
+	static const char form[] = "[Pool]\nKind=region\nPageSize=base\nSize=1G\nEarly=all\n"
+				   "[Region]\nRegionSize=%s\n";
+	char text[160];
+
+	memory_model_gate_close();
+	(void) snprintf(text, sizeof(text), form, "64M");
+	daemon_write_pool(&d, "guests", text);
+	start();
+	run_until(is_a_chunk_at_the_gate, "at work");
+	(void) snprintf(text, sizeof(text), form, "128M");
+	daemon_write_pool(&d, "guests", text);
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	ck_assert(!manager->is_ready);
+	memory_model_gate_open(UINT_MAX);
+	run_until(is_ready_and_started, "ready in its new shape");
+	ck_assert_uint_eq(manager->inventory.done_bytes, 2 * GIB);
+}
+END_TEST
+
+START_TEST(test_a_pool_that_is_removed_while_it_is_filled_does_not_hold_back_the_host)
+{
+	memory_model_gate_close();
+	daemon_write_pool(&d, "guests", region_pool);
+	start();
+	run_until(is_a_chunk_at_the_gate, "at work");
+	daemon_remove_pool(&d, "guests");
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	memory_model_gate_open(UINT_MAX);
+	run_until(is_ready_and_started, "ready with nothing");
+	ck_assert_str_eq(manager_state_text(manager), "idle");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("manager-reload");
@@ -198,6 +240,11 @@ int main(void)
 	tcase_add_test(tc, test_a_pool_that_shrinks_and_grows_at_once_is_never_called_failed);
 	tcase_add_test(tc, test_a_pools_directory_that_cannot_be_read_takes_nothing_away);
 	tcase_add_test(tc, test_pages_that_somebody_took_away_since_are_brought_back_by_a_reload);
+	tcase_add_test(
+		tc,
+		test_a_pool_that_changes_its_shape_while_it_is_filled_does_not_hold_back_the_host);
+	tcase_add_test(tc,
+	               test_a_pool_that_is_removed_while_it_is_filled_does_not_hold_back_the_host);
 	suite_add_tcase(suite, tc);
 	return suite_main(suite);
 }
