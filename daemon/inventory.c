@@ -122,7 +122,7 @@ static void share_look(const struct inventory *inventory, struct managed_share *
 {
 	bool was_refilling = share->is_refilling;
 	bool is_cancelled = false, is_settled = true, is_idle = true;
-	uint64_t held_bytes = 0, away_bytes = share->returning_bytes + share->spent_bytes;
+	uint64_t held_bytes = 0, away_bytes = share->returning_bytes;
 	enum share_state least = SHARE_READY;
 	struct run_status run;
 
@@ -136,6 +136,7 @@ static void share_look(const struct inventory *inventory, struct managed_share *
 	for (size_t i = 0; i < share->nr_pieces; i++) {
 		run_read(share->pieces[i].run, &run);
 		held_bytes += run.share.done_bytes;
+		away_bytes += run.share.spent_bytes;
 		share->early_done_bytes += run.share.early_done_bytes;
 		share->is_in_backoff |= run.is_in_backoff;
 		share->is_refilling |= run.is_refilling;

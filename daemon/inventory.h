@@ -50,7 +50,6 @@ struct managed_share {
 	uint64_t leased_bytes;      /* of done_bytes; these three are the manager's to write */
 	uint64_t draining_bytes;    /* the lease is over, somebody may still have the memory */
 	uint64_t returning_bytes;   /* the same, of what its pieces have only: comes back to it */
-	uint64_t spent_bytes;       /* to be destroyed and built anew */
 	struct share_status detail; /* of the piece that is short, else of the last one */
 	struct stage_status stages[NR_STAGES];
 	bool is_in_backoff;

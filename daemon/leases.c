@@ -130,7 +130,9 @@ int leases_open(struct manager *manager)
 	r = book_new(&setup, &leases->book);
 	if (r < 0)
 		return r;
-	atomic_init(&leases->last_region_id, record_last_id(leases->record));
+	/* also unique within a boot where the store was emptied: a stale id is nobody else's */
+	atomic_init(&leases->last_region_id,
+	            bytes_max(record_last_id(leases->record), clock_monotonic_usec() / 1000));
 	manager->context.last_region_id = &leases->last_region_id;
 	(void) store_put_state(leases->store, record_fd(leases->record));
 	ev_io_set(&leases->ended, book_fd(leases->book), EV_READ);
@@ -269,15 +271,10 @@ static void take_news(struct manager *manager)
 static void note_share(struct manager *manager, const struct managed_pool *pool,
                        struct managed_share *share)
 {
-	struct region_counts counts;
-
-	share->spent_bytes = share->returning_bytes = 0;
-	for (size_t i = 0; i < share->nr_pieces; i++) {
-		region_count_states(share->pieces[i].share, &counts);
-		share->spent_bytes += counts.spent_bytes;
+	share->returning_bytes = 0;
+	for (size_t i = 0; i < share->nr_pieces; i++)
 		share->returning_bytes +=
 			book_share_draining_bytes(manager->leases.book, share->pieces[i].share);
-	}
 	book_sums(manager->leases.book, pool->name, share->node_id, &share->leased_bytes,
 	          &share->draining_bytes);
 }
@@ -316,6 +313,9 @@ void leases_stop(struct manager *manager, bool keep)
 	struct leases *leases = &manager->leases;
 
 	lease_calls_end(manager);
+	if (!keep && leases->book && book_nr(leases->book) > 0)
+		log_info("%zu leased or draining regions stay with who has them",
+		         book_nr(leases->book));
 	ev_timer_stop(manager->setup.loop, &leases->poll);
 	ev_io_stop(manager->setup.loop, &leases->ended);
 	if (keep && leases->book) {

@@ -66,7 +66,7 @@ void leases_share_leaves(struct share *share, void *arg);
 
 /*
  * Part of every look: what the workers made goes on record, what came back is looked after, who
- * waits is served, and the shares' leased, draining and spent bytes are written.
+ * waits is served, and the shares' leased and draining bytes are written.
  */
 void leases_look(struct manager *manager, uint64_t now_usec);
 

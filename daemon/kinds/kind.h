@@ -59,6 +59,8 @@ struct share_status {
 	/* In service: resident, zeroed, on its node. Grows while chunks finish. */
 	uint64_t done_bytes;
 	uint64_t early_done_bytes; /* of these, by the early part */
+	/* Of done_bytes: regions that came back, and are in service no more (region.h). */
+	uint64_t spent_bytes;
 	enum share_reason reason; /* of what is missing; REASON_NONE while nothing is known to be */
 	int error;                /* -errno behind REASON_FAILED, REASON_UNSUPPORTED; else 0 */
 	unsigned nr_attempts;     /* rounds that were started after the first came back short */

@@ -342,6 +342,7 @@ static void region_share_read(const struct share *share, struct share_status *re
 			status.error = stage->error;
 		}
 	}
+	status.spent_bytes = regions->counts.spent_bytes;
 	status.nr_attempts = regions->nr_attempts;
 	status.nr_poisoned = regions->nr_poisoned;
 	status.nr_raced = regions->nr_raced;

@@ -155,7 +155,8 @@ START_TEST(test_a_pool_that_was_short_before_a_lease_is_not_worked_on_for_ever)
 	daemon_write_pool(&d, "guests",
 	                  "[Pool]\nKind=region\nPageSize=base\nSize=1G\nMinimum=512M\nEarly=none\n"
 	                  "[Region]\nRegionSize=128M\n");
-	daemon_write_conf(&d, "[Daemon]\nRetry=0\nReserve=0\n");
+	/* one thread a node: two could leave two regions half filled each */
+	daemon_write_conf(&d, "[Daemon]\nRetry=0\nReserve=0\nThreads=1\n");
 	start();
 	manager->inventory.refill_wait_usec = 1000;
 	run_until(is_ready, "degraded");
@@ -242,6 +243,7 @@ START_TEST(test_a_refill_that_gets_no_thread_is_tried_again)
 	struct book_grant grant;
 
 	start_with_regions();
+	run_until(is_settled, "without a thread at work");
 	lease(&grant);
 	lease_end(&grant);
 	are_threads_short = true;
@@ -325,6 +327,11 @@ START_TEST(test_what_comes_back_and_has_no_place_changes_no_state)
 }
 END_TEST
 
+static bool is_name_owned(void)
+{
+	return manager->is_name_owned;
+}
+
 static bool does_a_call_wait(void)
 {
 	return manager->leases.nr_waiters > 0;
@@ -350,6 +357,7 @@ START_TEST(test_a_call_does_not_wait_for_a_pool_that_became_another_kind)
 	bool is_refused = false;
 
 	start_with_regions();
+	run_until(is_name_owned, "on the bus");
 	for (unsigned i = 0; i < ELEMENTS(grants); i++)
 		lease(&grants[i]);
 	ck_assert_int_ge(sd_bus_call_async(bus, NULL, call, on_refused, &is_refused, 0), 0);
