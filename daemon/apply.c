@@ -116,6 +116,7 @@ static int add_pools(struct inventory *inventory, const struct plan *plan)
 			pool->is_locked = planned->is_locked;
 		}
 		pool->is_required = planned->is_required;
+		pool->region_bytes = planned->region_bytes;
 		pool->is_empty = planned->is_empty;
 	}
 	if (inventory->nr_pools > 0)

@@ -76,6 +76,7 @@ struct managed_pool {
 	enum pool_kind kind;
 	enum plan_page page;
 	uint64_t page_bytes;
+	uint64_t region_bytes; /* kind region; 0 for others. Of the first node where it differs */
 	bool is_required;
 	bool is_locked;
 	bool is_empty;                /* see struct plan_pool */

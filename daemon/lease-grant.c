@@ -64,26 +64,44 @@ void lease_grant_refuse(struct manager *manager, struct lease_call *call, int er
 	if (vasprintf(&sentence, format, args) < 0)
 		sentence = NULL;
 	va_end(args);
+	log_debug("no lease: %s", sentence ? sentence : strerror(-error));
 	(void) bus_service_answer_lease(manager->bus, call, error, sentence, NULL);
 }
 
 static void answer_quota(struct manager *manager, struct lease_call *call,
                          const struct lease_request *request, int which)
 {
+	unsigned max_leases = manager->config->daemon.max_leases;
 	char bytes[SIZE_TEXT_MAX];
 
-	if (which == 1)
+	if (which == 1 && max_leases == 0)
+		lease_grant_refuse(manager, call, -EDQUOT,
+		                   "MaxLeases=0 in nodeinitd.conf: nobody may have a lease");
+	else if (which == 1)
 		lease_grant_refuse(
 			manager, call, -EDQUOT,
 			"uid %u has as many leases as MaxLeases= allows, %u; end one, or raise "
 			"it in nodeinitd.conf",
-			request->uid, manager->config->daemon.max_leases);
+			request->uid, max_leases);
 	else
 		lease_grant_refuse(
 			manager, call, -EDQUOT,
 			"uid %u would have more than MaxBytes= allows, %s; end a lease, or raise "
 			"it in nodeinitd.conf",
 			request->uid, size_text(manager->leases.max_bytes, bytes));
+}
+
+/* Nothing is there, nor will be: what the pool lacks, where that is known. */
+static void answer_none_at_all(struct manager *manager, struct lease_call *call,
+                               const struct managed_pool *pool, const char *where)
+{
+	scoped(freep) char *why = report_pool_sentence(pool);
+
+	if (why)
+		lease_grant_refuse(manager, call, -ENOSPC, "no region%s: %s", where, why);
+	else
+		lease_grant_refuse(manager, call, -ENOSPC, "pool %s has no region%s (%s)",
+		                   pool->name, where, share_state_text(pool->state));
 }
 
 /* Nothing is ready: why, and whether asking again is of use. Return: false it may be waited for. */
@@ -109,20 +127,19 @@ static bool answer_nothing(struct manager *manager, struct lease_call *call,
 	if (may_wait && (prospect.nr_coming > 0 || prospect.nr_lent > 0))
 		return false;
 	if (prospect.nr_coming > 0)
-		lease_grant_refuse(
-			manager, call, -EBUSY,
-			"pool %s has no region ready%s yet (%s): %zu are being built or drained; "
-			"wait, or ask again",
-			pool->name, where, share_state_text(pool->state), prospect.nr_coming);
+		lease_grant_refuse(manager, call, -EBUSY,
+		                   "pool %s has no region ready%s now, %zu being built or "
+		                   "drained%s; wait, or ask again",
+		                   pool->name, where, prospect.nr_coming,
+		                   manager->is_paused ? ", paused until Resume" : "");
 	else if (prospect.nr_lent > 0)
-		lease_grant_refuse(
-			manager, call, -ENOSPC,
-			"pool %s has no region left%s: %zu are leased, %s; raise Size=, or wait "
-			"until one is returned",
-			pool->name, where, prospect.nr_lent, size_text(prospect.lent_bytes, have));
+		lease_grant_refuse(manager, call, -ENOSPC,
+		                   "pool %s has no region left%s: %s in %zu are leased; raise "
+		                   "Size=, or wait until one is returned",
+		                   pool->name, where, size_text(prospect.lent_bytes, have),
+		                   prospect.nr_lent);
 	else
-		lease_grant_refuse(manager, call, -ENOSPC, "pool %s has no region%s (%s)",
-		                   pool->name, where, share_state_text(pool->state));
+		answer_none_at_all(manager, call, pool, where);
 	return true;
 }
 

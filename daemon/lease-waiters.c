@@ -113,18 +113,14 @@ uint64_t lease_calls_serve(struct manager *manager, uint64_t now_usec)
 
 	for (size_t i = 0; i < leases->nr_waiters;) {
 		struct lease_waiter *waiter = &leases->waiters[i];
-		struct managed_pool *pool = inventory_pool(&manager->inventory, waiter->pool);
-		char want[SIZE_TEXT_MAX];
 
 		if (lease_grant_try(manager, waiter->call, &waiter->request, true)) {
 			waiter_remove(leases, i);
 		} else if (now_usec >= waiter->until_usec) {
-			lease_grant_refuse(
-				manager, waiter->call, -EBUSY,
-				"pool %s has no region of %s ready after %u s (%s); ask again",
-				waiter->pool, size_text(waiter->request.bytes, want),
-				(unsigned) (WAIT_LIMIT_USEC / 1000000),
-				pool ? share_state_text(pool->state) : "gone");
+			lease_grant_refuse(manager, waiter->call, -EBUSY,
+			                   "pool %s: no region came within %u s%s; ask again",
+			                   waiter->pool, (unsigned) (WAIT_LIMIT_USEC / 1000000),
+			                   manager->is_paused ? ", paused until Resume" : "");
 			waiter_remove(leases, i);
 		} else {
 			due_usec = bytes_min(due_usec, waiter->until_usec);

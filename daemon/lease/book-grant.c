@@ -123,7 +123,7 @@ int book_grant(struct book *book, const struct book_request *request, struct sha
 
 	if (book->nr_leases >= BOOK_LEASES_MAX)
 		return -ENOBUFS;
-	quota = exceeded_quota(book, request->uid, request->bytes);
+	quota = exceeded_quota(book, request->uid, 0);
 	if (quota) {
 		*ret_quota = quota;
 		return -EDQUOT;
@@ -133,7 +133,10 @@ int book_grant(struct book *book, const struct book_request *request, struct sha
 		r = lend_first(request, shares, nr_shares, &share, &id, &bytes);
 	if (r < 0)
 		return r;
-	/* It may be larger than what was asked for. */
+	/*
+	 * Bytes are judged by what there is: it may be larger than what was asked for, and where
+	 * there is nothing, that is what the caller has to know.
+	 */
 	quota = exceeded_quota(book, request->uid, bytes);
 	if (quota) {
 		(void) region_unlend(share, id);
