@@ -44,8 +44,7 @@ static void show_manager(struct manager *manager)
 
 static void show_node(struct manager *manager, const struct managed_node *node)
 {
-	bool is_moving =
-		node->has_shares && !share_state_is_settled(node->state) && !manager->is_paused;
+	bool is_moving = node->worker_status.is_running && !manager->is_paused;
 	struct node_view view = {
 		.node_id = node->node_id,
 		.cpus = node->cpus_text,
