@@ -124,7 +124,7 @@ static unsigned choose(const struct model *model, unsigned room, bool *marks)
 
 static void draw_rest(const struct model *model, const bool *marks, unsigned columns)
 {
-	unsigned nr_settled = 0, nr_working = 0, nr_waiting = 0;
+	unsigned nr_settled = 0, nr_working = 0, nr_waiting = 0, nr_rest;
 	char line[128];
 	size_t i;
 
@@ -140,8 +140,10 @@ static void draw_rest(const struct model *model, const bool *marks, unsigned col
 		else
 			nr_waiting++;
 	}
-	(void) snprintf(line, sizeof(line), "and %u more nodes: %u working, %u waiting, %u settled",
-	                nr_settled + nr_working + nr_waiting, nr_working, nr_waiting, nr_settled);
+	nr_rest = nr_settled + nr_working + nr_waiting;
+	(void) snprintf(line, sizeof(line), "and %u more %s: %u working, %u waiting, %u settled",
+	                nr_rest, nr_rest == 1 ? "node" : "nodes", nr_working, nr_waiting,
+	                nr_settled);
 	fputs("\r\033[K", stderr);
 	print_cut(line, columns - 1);
 	fputc('\n', stderr);

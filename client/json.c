@@ -28,6 +28,14 @@ static int add_flag(struct json_object *object, const char *key, bool value)
 	return add(object, key, json_object_new_boolean(value));
 }
 
+/* JSON's null is a NULL here, so add() cannot tell it from an error. */
+static int add_number_or_null(struct json_object *object, const char *key, bool is_number,
+                              uint64_t value)
+{
+	return is_number ? add_number(object, key, value)
+	                 : json_object_object_add(object, key, NULL);
+}
+
 static int add_amounts(struct json_object *object, uint64_t total_bytes, uint64_t done_bytes,
                        uint64_t short_bytes)
 {
@@ -72,15 +80,11 @@ struct json_object *json_host(const struct host *host)
 
 static int fill_node(struct json_object *object, const struct node *node)
 {
-	int r;
-
-	if (add_number(object, "id", node->node_id) < 0 || add_text(object, "cpus", node->cpus) < 0)
-		return -ENOMEM;
-	/* JSON's null is a NULL here, so add() cannot tell it from an error. */
-	r = node->helper_node_id < 0
-	            ? json_object_object_add(object, "helper_node", NULL)
-	            : add(object, "helper_node", json_object_new_int64(node->helper_node_id));
-	if (r < 0 || add_number(object, "memory", node->memory_bytes) < 0 ||
+	if (add_number(object, "id", node->node_id) < 0 ||
+	    add_text(object, "cpus", node->cpus) < 0 ||
+	    add_number_or_null(object, "helper_node", node->helper_node_id >= 0,
+	                       (uint64_t) node->helper_node_id) < 0 ||
+	    add_number(object, "memory", node->memory_bytes) < 0 ||
 	    add_number(object, "spanned", node->spanned_bytes) < 0 ||
 	    add_number(object, "early_budget", node->early_budget_bytes) < 0 ||
 	    add_amounts(object, node->total_bytes, node->done_bytes, node->short_bytes) < 0 ||
@@ -142,11 +146,13 @@ static int fill_pool(struct json_object *object, const struct pool *pool)
 {
 	if (add_text(object, "name", pool->name) < 0 || add_text(object, "kind", pool->kind) < 0 ||
 	    add_number(object, "page_size", pool->page_bytes) < 0 ||
+	    add_number_or_null(object, "region_size", pool->region_bytes, pool->region_bytes) < 0 ||
 	    add_flag(object, "required", pool->is_required) < 0 ||
 	    add_text(object, "state", pool->state) < 0 ||
 	    add_amounts(object, pool->total_bytes, pool->done_bytes, pool->short_bytes) < 0 ||
 	    add_number(object, "leased", pool->leased_bytes) < 0 ||
-	    add_number(object, "draining", pool->draining_bytes) < 0)
+	    add_number(object, "draining", pool->draining_bytes) < 0 ||
+	    add_number_or_null(object, "free", model_has_leases(pool), model_free_bytes(pool)) < 0)
 		return -ENOMEM;
 	return add(object, "shares", json_shares(pool));
 }

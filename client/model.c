@@ -373,6 +373,36 @@ uint64_t model_left_bytes(uint64_t total_bytes, uint64_t done_bytes, uint64_t sh
 	return left_bytes > short_bytes ? left_bytes - short_bytes : 0;
 }
 
+bool model_has_leases(const struct pool *pool)
+{
+	return strcmp(pool->kind, "region") == 0;
+}
+
+uint64_t model_free_bytes(const struct pool *pool)
+{
+	return pool->done_bytes > pool->leased_bytes ? pool->done_bytes - pool->leased_bytes : 0;
+}
+
+uint64_t model_refill_bytes(const struct pool *pool)
+{
+	uint64_t left_bytes =
+		model_left_bytes(pool->total_bytes, pool->done_bytes, pool->short_bytes);
+
+	if (!model_has_leases(pool) || !model_is_reached(pool->state))
+		return 0;
+	return left_bytes > pool->draining_bytes ? left_bytes - pool->draining_bytes : 0;
+}
+
+uint64_t model_refill_bytes_of_all(const struct model *model)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < model->nr_pools; i++)
+		bytes += model_refill_bytes(&model->pools[i]);
+	return bytes;
+}
+
 bool model_has_refused(const struct model *model)
 {
 	size_t i;

@@ -58,6 +58,7 @@ struct pool {
 	char *name;
 	char *kind;
 	uint64_t page_bytes;
+	uint64_t region_bytes; /* 0: nothing is leased of it, or the daemon does not say */
 	bool is_required;
 	char *state;
 	uint64_t total_bytes, done_bytes, short_bytes, leased_bytes, draining_bytes;
@@ -114,6 +115,17 @@ struct pool *model_pool(const struct model *model, const char *name);
 
 /* What is still to be done: neither done nor known to be missing. */
 uint64_t model_left_bytes(uint64_t total_bytes, uint64_t done_bytes, uint64_t short_bytes);
+
+/* What can be leased of @pool now; nothing of a pool of another kind than region. */
+bool model_has_leases(const struct pool *pool);
+uint64_t model_free_bytes(const struct pool *pool);
+
+/*
+ * What is built anew of @pool, or of all, in the place of regions whose leases are over: the state
+ * stays ready (or degraded) meanwhile. Draining memory is not: nobody knows when it comes back.
+ */
+uint64_t model_refill_bytes(const struct pool *pool);
+uint64_t model_refill_bytes_of_all(const struct model *model);
 
 /*
  * The host has failed though no required pool has: a declared pool was refused for its file, and is

@@ -59,6 +59,7 @@ static const struct property pool_table[] = {
 	POOL("Name", 's', name),
 	POOL("Kind", 's', kind),
 	POOL("PageSize", 't', page_bytes),
+	POOL("RegionSize", 't', region_bytes),
 	POOL("Required", 'b', is_required),
 	POOL("State", 's', state),
 	POOL("BytesTotal", 't', total_bytes),

@@ -10,7 +10,7 @@
 struct amounts {
 	const char *state;
 	bool is_paused;
-	uint64_t total_bytes, done_bytes, short_bytes, rate_bytes;
+	uint64_t total_bytes, done_bytes, short_bytes, rate_bytes, refill_bytes;
 };
 
 static void add_pools(const struct model *model, char *const *names, struct amounts *sum)
@@ -23,6 +23,7 @@ static void add_pools(const struct model *model, char *const *names, struct amou
 		sum->total_bytes += pool->total_bytes;
 		sum->done_bytes += pool->done_bytes;
 		sum->short_bytes += pool->short_bytes;
+		sum->refill_bytes += model_refill_bytes(pool);
 		/* The first one that still works speaks for all. */
 		if (!sum->state || model_is_settled(sum->state))
 			sum->state = pool->state;
@@ -37,6 +38,7 @@ static void add_host(const struct model *model, struct amounts *sum)
 	sum->total_bytes = model->host.total_bytes;
 	sum->done_bytes = model->host.done_bytes;
 	sum->short_bytes = model->host.short_bytes;
+	sum->refill_bytes = model_refill_bytes_of_all(model);
 	for (i = 0; i < model->nr_nodes; i++)
 		sum->rate_bytes += model->nodes[i].rate_bytes;
 }
@@ -50,6 +52,8 @@ static void print_amounts(const struct amounts *sum, FILE *out)
 	        text_size(sum->done_bytes, false, done), text_size(sum->total_bytes, false, total));
 	if (sum->short_bytes)
 		fprintf(out, ", %s short", text_size(sum->short_bytes, false, part));
+	if (sum->refill_bytes)
+		fprintf(out, ", refilling %s", text_size(sum->refill_bytes, false, part));
 	if (sum->rate_bytes && left_bytes) {
 		fprintf(out, ", %s/s", text_size(sum->rate_bytes, false, part));
 		fprintf(out, ", %s left", text_time_left(left_bytes, sum->rate_bytes, part));
@@ -168,10 +172,10 @@ static bool was_seen(const struct pool *pool, size_t at)
 	return false;
 }
 
-char *sentence_reasons(const struct pool *pool)
+char *sentence_reasons(const struct pool *pool, bool is_exact)
 {
 	const char *separator = "";
-	char *text = NULL;
+	char part[TEXT_MAX], *text = NULL;
 	size_t text_bytes, i;
 	FILE *out;
 
@@ -188,6 +192,9 @@ char *sentence_reasons(const struct pool *pool)
 		print_nodes(pool, i, out);
 		separator = "; ";
 	}
+	if (model_refill_bytes(pool))
+		fprintf(out, "%srefilling %s", separator,
+		        text_size(model_refill_bytes(pool), is_exact, part));
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

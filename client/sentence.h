@@ -26,5 +26,8 @@ char *sentence_missing(const struct pool *pool);
 #define SENTENCE_REFUSED \
 	"a declared pool is refused for its file; systemctl status nodeinitd says which and why"
 
-/* Why shares of @pool are short, each reason once, with its nodes: "fragmented on 0,2-3". */
-char *sentence_reasons(const struct pool *pool);
+/*
+ * Why not all of @pool is in service: why shares are short, each reason once, with its nodes, and
+ * what is built anew: "fragmented on 0,2-3; refilling 1.8 GiB", in bytes with @is_exact.
+ */
+char *sentence_reasons(const struct pool *pool, bool is_exact);

@@ -15,6 +15,8 @@
 #include "tables.h"
 #include "text.h"
 
+#define STATUS_PART_MAX (TEXT_MAX + 16)
+
 static int state_status(const char *state)
 {
 	if (model_is_reached(state))
@@ -108,17 +110,30 @@ static uint64_t host_rate_bytes(const struct model *model)
 	return rate_bytes;
 }
 
+/* ", refilling 1.8 GiB", or "". Return: @buffer, STATUS_PART_MAX bytes. */
+static const char *refilling(const struct client *client, uint64_t refill_bytes, char *buffer)
+{
+	char part[TEXT_MAX];
+
+	*buffer = '\0';
+	if (refill_bytes)
+		(void) snprintf(buffer, STATUS_PART_MAX, ", refilling %s",
+		                text_size(refill_bytes, client->is_bytes, part));
+	return buffer;
+}
+
 static int print_host(const struct client *client, const struct model *model)
 {
 	const struct host *host = &model->host;
 	scoped(freep) char *version = text_escape(host->version);
-	char title[64], more[64];
+	char title[64], part[STATUS_PART_MAX], more[STATUS_PART_MAX + 64];
 	char *all[] = { NULL };
 	int r = 0;
 
 	(void) snprintf(title, sizeof(title), "nodeinitd %.40s", version ? version : "?");
-	(void) snprintf(more, sizeof(more), "%s, generation %" PRIu64,
-	                host->is_paused ? " (paused)" : "", host->generation);
+	(void) snprintf(
+		more, sizeof(more), "%s%s, generation %" PRIu64, host->is_paused ? " (paused)" : "",
+		refilling(client, model_refill_bytes_of_all(model), part), host->generation);
 	print_state(client, title, host->state, more);
 	print_amounts(client, host->total_bytes, host->done_bytes, host->short_bytes,
 	              host_rate_bytes(model));
@@ -170,7 +185,8 @@ static int print_node(const struct client *client, const struct model *model,
 	printf("    CPUs: %s", cpus ? cpus : "?");
 	if (node->helper_node_id >= 0)
 		printf(" of node %" PRId32, node->helper_node_id);
-	printf(", %" PRIu32 " threads\n\n", node->nr_threads);
+	printf(", %" PRIu32 " %s\n\n", node->nr_threads,
+	       node->nr_threads == 1 ? "thread" : "threads");
 	return tables_node_shares(client, model, node->node_id);
 }
 
@@ -190,16 +206,23 @@ static int print_pool(const struct client *client, const struct pool *pool)
 {
 	scoped(freep) char *name = NULL;
 	scoped(freep) char *kind = text_escape(pool->kind);
-	char part[TEXT_MAX];
+	char part[STATUS_PART_MAX], more[STATUS_PART_MAX + 16];
 
 	if (asprintf(&name, "pool %s", pool->name) < 0) {
 		name = NULL;
 		return -ENOMEM;
 	}
-	print_state(client, name, pool->state, pool->is_required ? "" : ", not required");
+	(void) snprintf(more, sizeof(more), "%s%s",
+	                refilling(client, model_refill_bytes(pool), part),
+	                pool->is_required ? "" : ", not required");
+	print_state(client, name, pool->state, more);
 	print_amounts(client, pool->total_bytes, pool->done_bytes, pool->short_bytes, 0);
 	printf("    Kind: %s, pages of %s", kind ? kind : "?",
 	       text_size(pool->page_bytes, client->is_bytes, part));
+	if (pool->region_bytes)
+		printf(", regions of %s", text_size(pool->region_bytes, client->is_bytes, part));
+	if (model_has_leases(pool))
+		printf(", %s free", text_size(model_free_bytes(pool), client->is_bytes, part));
 	if (pool->leased_bytes)
 		printf(", %s leased", text_size(pool->leased_bytes, client->is_bytes, part));
 	if (pool->draining_bytes)

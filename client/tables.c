@@ -74,6 +74,13 @@ static int cell_size_or_dash(const struct client *client, struct libscols_line *
 	return cell_size(client, line, column, bytes);
 }
 
+/* What a pool of its kind may not have at all. */
+static int cell_size_if(const struct client *client, struct libscols_line *line, size_t column,
+                        bool is_there, uint64_t bytes)
+{
+	return is_there ? cell_size(client, line, column, bytes) : cell(line, column, "");
+}
+
 static int cell_number(struct libscols_line *line, size_t column, uint64_t number)
 {
 	char buffer[TEXT_MAX];
@@ -143,17 +150,19 @@ int tables_nodes(const struct client *client, const struct model *model)
 static int fill_pool(const struct client *client, struct libscols_line *line,
                      const struct pool *pool)
 {
-	scoped(freep) char *reasons = sentence_reasons(pool);
+	scoped(freep) char *reasons = sentence_reasons(pool, client->is_bytes);
 
 	if (cell(line, 0, pool->name) < 0 || cell(line, 1, pool->kind) < 0 ||
 	    cell_size(client, line, 2, pool->page_bytes) < 0 ||
-	    cell_state(line, 3, pool->state) < 0 ||
-	    cell_size(client, line, 4, pool->done_bytes) < 0 ||
-	    cell_size(client, line, 5, pool->total_bytes) < 0 ||
-	    cell_size(client, line, 6, pool->short_bytes) < 0 ||
-	    cell_size_or_dash(client, line, 7, pool->leased_bytes) < 0 ||
-	    cell_size_or_dash(client, line, 8, pool->draining_bytes) < 0 ||
-	    cell(line, 9, reasons) < 0)
+	    cell_size_if(client, line, 3, pool->region_bytes, pool->region_bytes) < 0 ||
+	    cell_state(line, 4, pool->state) < 0 ||
+	    cell_size(client, line, 5, pool->done_bytes) < 0 ||
+	    cell_size(client, line, 6, pool->total_bytes) < 0 ||
+	    cell_size(client, line, 7, pool->short_bytes) < 0 ||
+	    cell_size_if(client, line, 8, model_has_leases(pool), model_free_bytes(pool)) < 0 ||
+	    cell_size_or_dash(client, line, 9, pool->leased_bytes) < 0 ||
+	    cell_size_or_dash(client, line, 10, pool->draining_bytes) < 0 ||
+	    cell(line, 11, reasons) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -171,10 +180,10 @@ static bool is_wanted(const struct pool *pool, char *const *names)
 int tables_pools(const struct client *client, const struct model *model, char *const *names)
 {
 	static const struct column columns[] = {
-		{ "POOL", 0 },       { "KIND", 0 },        { "PAGE", NUMBER },
-		{ "STATE", 0 },      { "DONE", NUMBER },   { "TOTAL", NUMBER },
-		{ "SHORT", NUMBER }, { "LEASED", NUMBER }, { "DRAINING", NUMBER },
-		{ "REASON", LONG },
+		{ "POOL", 0 },        { "KIND", 0 },          { "PAGE", NUMBER },
+		{ "REGION", NUMBER }, { "STATE", 0 },         { "DONE", NUMBER },
+		{ "TOTAL", NUMBER },  { "SHORT", NUMBER },    { "FREE", NUMBER },
+		{ "LEASED", NUMBER }, { "DRAINING", NUMBER }, { "REASON", LONG },
 	};
 	scoped(table_closep) struct libscols_table *table = NULL;
 	size_t i;

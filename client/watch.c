@@ -34,6 +34,8 @@ static bool is_over(const struct model *model)
 	for (i = 0; i < model->nr_pools; i++)
 		if (!model_is_settled(model->pools[i].state))
 			return false;
+	if (model_refill_bytes_of_all(model))
+		return false;
 	return model->host.is_ready || model_is_settled(model->host.state);
 }
 

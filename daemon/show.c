@@ -73,6 +73,7 @@ static void show_pool(struct manager *manager, const struct managed_pool *pool)
 		.name = pool->name,
 		.kind = pool_kind_text(pool->kind),
 		.page_bytes = pool->page_bytes,
+		.region_bytes = pool->region_bytes,
 		.is_required = pool->is_required,
 		.state = share_state_text(pool->state),
 		.total_bytes = pool->declared_bytes,

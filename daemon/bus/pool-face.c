@@ -113,6 +113,7 @@ static const sd_bus_vtable pool_vtable[] = {
 	                SD_BUS_VTABLE_PROPERTY_CONST),
 	PROPERTY("Kind", "s", kind),
 	PROPERTY("PageSize", "t", page_bytes),
+	PROPERTY("RegionSize", "t", region_bytes),
 	SD_BUS_PROPERTY("Required", "b", bus_object_get_bool,
 	                offsetof(struct pool_object, shown.is_required),
 	                SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),

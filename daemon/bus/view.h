@@ -56,6 +56,7 @@ struct pool_view {
 	const char *name;
 	const char *kind;
 	uint64_t page_bytes;
+	uint64_t region_bytes; /* what one lease gets; 0: not of this kind */
 	bool is_required;
 	const char *state;
 	uint64_t total_bytes, done_bytes, short_bytes, leased_bytes, draining_bytes;

@@ -475,6 +475,7 @@ struct pool_view sample_pool(const char *name)
 		.name = name,
 		.kind = "region",
 		.page_bytes = 4096,
+		.region_bytes = 8192,
 		.is_required = true,
 		.state = "deferred",
 		.total_bytes = 1000,

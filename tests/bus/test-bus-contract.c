@@ -152,7 +152,7 @@ static const struct {
 } faces[] = {
 	{ NODEINIT_MANAGER_INTERFACE, NODEINIT_PATH, 10 + 14 },
 	{ NODEINIT_NODE_INTERFACE, NODEINIT_NODE_PREFIX "/0", 16 },
-	{ NODEINIT_POOL_INTERFACE, NODEINIT_POOL_PREFIX "/guests", 2 + 11 },
+	{ NODEINIT_POOL_INTERFACE, NODEINIT_POOL_PREFIX "/guests", 2 + 12 },
 };
 
 START_TEST(test_the_xml_says_what_the_service_shows)

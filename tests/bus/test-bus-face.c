@@ -96,6 +96,19 @@ START_TEST(test_the_shares_of_a_pool_are_shown_with_their_reasons)
 }
 END_TEST
 
+START_TEST(test_what_one_lease_of_a_pool_gets_is_shown_and_its_change_told)
+{
+	struct pool_view view = sample_pool("guests");
+
+	show_pool(&view);
+	scene_assert_property(&scene, POOL_PATH, NODEINIT_POOL_INTERFACE, "RegionSize",
+	                      "v(t8192 )");
+	view.region_bytes = 0;
+	show_pool(&view);
+	scene_assert_property(&scene, POOL_PATH, NODEINIT_POOL_INTERFACE, "RegionSize", "v(t0 )");
+}
+END_TEST
+
 START_TEST(test_a_cpuless_node_names_its_helper_and_others_say_minus_one)
 {
 	struct node_view view = sample_node(0);
@@ -142,7 +155,7 @@ START_TEST(test_one_signal_tells_every_change_with_the_value_that_get_gives)
 
 	show_node(
 		&(struct node_view){ 0, "7", 1, 2, 3, 4, 5, 6, 7, 8, 9, true, "ready", "x", 1, 2 });
-	show_pool(&(struct pool_view){ "guests", "hugetlb", 1, false, "ready", 2, 3, 4, 5, 6,
+	show_pool(&(struct pool_view){ "guests", "hugetlb", 1, 7, false, "ready", 2, 3, 4, 5, 6,
 	                               &share, 1 });
 	manager = (struct manager_view){
 		"ignored: constant", "ready", true, true, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
@@ -151,7 +164,7 @@ START_TEST(test_one_signal_tells_every_change_with_the_value_that_get_gives)
 	scene_until(&scene, record.nr_signals == 3);
 
 	ck_assert_uint_eq(assert_signal_equals_get(record.signals[0]), 15);
-	ck_assert_uint_eq(assert_signal_equals_get(record.signals[1]), 10);
+	ck_assert_uint_eq(assert_signal_equals_get(record.signals[1]), 11);
 	ck_assert_uint_eq(assert_signal_equals_get(record.signals[2]), 13);
 	ck_assert_uint_eq(record.nr_signals, 3);
 }
@@ -553,6 +566,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_every_property_of_the_manager_is_what_was_shown);
 	tcase_add_test(tcase, test_the_shares_of_a_pool_are_shown_with_their_reasons);
+	tcase_add_test(tcase, test_what_one_lease_of_a_pool_gets_is_shown_and_its_change_told);
 	tcase_add_test(tcase, test_a_cpuless_node_names_its_helper_and_others_say_minus_one);
 	tcase_add_test(tcase, test_one_signal_tells_every_change_with_the_value_that_get_gives);
 	tcase_add_test(tcase, test_nothing_is_sent_when_nothing_changed);

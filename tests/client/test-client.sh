@@ -596,13 +596,54 @@ test_foreign_text_in_a_lease_cannot_drive_the_terminal() {
 	run leases; is 0; out 'evil\x1b[2J'; run --json leases; is 0; out '\u001b'
 }
 test_leased_and_draining_bytes_are_shown_where_there_are_some() {
-	two_nodes; run pools; is 0; grep -Eq 'guests .* - +- +-$' "$work/out"
+	two_nodes; run pools; is 0; grep -Eq 'guests .* 0 B +1 GiB +- +- +-$' "$work/out"
 	run status guests; no out leased; no out draining
 	tell pool guests BytesLeased=$((3 * GIB)) BytesDraining=$GIB
-	run pools; is 0; grep -Eq 'SHORT +LEASED +DRAINING' "$work/out"; grep -Eq 'guests .* 3 GiB +1 GiB +-$' "$work/out"
+	run pools; is 0; grep -Eq 'SHORT +FREE +LEASED +DRAINING' "$work/out"; grep -Eq 'guests .* 3 GiB +1 GiB +-$' "$work/out"
 	run status guests; is 3; out "3 GiB leased, 1 GiB draining"
 	run status; out "DRAINING"
 	run --json pools; is 0; out '"leased":3221225472'; out '"draining":1073741824'
+}
+test_what_can_be_leased_is_shown_for_pools_of_regions_only() {
+	two_nodes; all_ready; tell pool guests RegionSize=$GIB BytesLeased=$((3 * GIB)); tell pool net Kind=hugetlb State=ready BytesDone=$GIB
+	run pools; is 0; head -1 "$work/out" | grep -Eq '^POOL +KIND +PAGE +REGION +STATE +DONE +TOTAL +SHORT +FREE +LEASED'
+	grep -Eq '^guests region +2 MiB +1 GiB ready +8 GiB +8 GiB +0 B +5 GiB +3 GiB +- +-$' "$work/out"
+	grep -Eq '^net +hugetlb +2 MiB +- ready +1 GiB +0 B +0 B +- +- +- +-$' "$work/out"
+	run -b --no-legend pools; grep -Eq "^guests region +2097152 +$GIB ready .* $((5 * GIB)) +$((3 * GIB)) +0 +-\$" "$work/out"
+	grep -Eq "^net .* 2097152 +- ready .* 0 +- +0 +0 +-\$" "$work/out"
+	run status guests; is 0; out "Kind: region, pages of 2 MiB, regions of 1 GiB, 5 GiB free, 3 GiB leased"
+	run status net; no out free; no out regions
+	run --json pools; is 0
+	python3 - "$work/out" <<-'END'
+		import json, sys
+		guests, net = json.load(open(sys.argv[1]))
+		assert guests["region_size"] == 1 << 30 and guests["free"] == 5 << 30
+		assert net["region_size"] is None and net["free"] is None
+	END
+}
+test_a_daemon_that_does_not_say_the_size_of_regions_is_understood() {
+	tell unsaid; two_nodes; all_ready; run pools; is 0; grep -Eq '^guests region +2 MiB +- ready .* 8 GiB +- +- +-$' "$work/out"
+	run --json pools; out '"region_size":null'; run status guests; is 0; no out "regions of"
+}
+test_what_is_refilled_of_a_ready_pool_is_shown() {
+	two_nodes; all_ready; run status; no out refilling; run pools; no out refilling
+	tell pool guests BytesDone=$((5 * GIB)) BytesDraining=$GIB; tell host BytesDone=$((5 * GIB))
+	run status; is 0; out ": ready, refilling 2 GiB, generation 1"; out "5 GiB of 8 GiB (62 %)"
+	run status guests; is 0; out "pool guests: ready, refilling 2 GiB"; run -b status guests; out "ready, refilling $((2 * GIB))"
+	run pools; is 0; grep -Eq ' refilling 2 GiB$' "$work/out"; run wait; is 0; quiet
+	tell pool guests BytesDraining=$((3 * GIB)); run status; is 0; no out refilling
+	tell pool guests BytesDraining=0 Kind=hugetlb; run status; is 0; no out refilling
+	tell pool guests Kind=region State=deferred; run pools; no out refilling
+}
+test_watch_follows_what_is_refilled_of_a_ready_host() {
+	two_nodes; all_ready; tell pool guests BytesDone=0; tell host BytesDone=0
+	run watch --timeout=50ms; is 3
+	run_behind watch; tell await GetAll 2; tell pool guests BytesDone=$((6 * GIB)); tell host BytesDone=$((6 * GIB))
+	tell pool guests BytesDraining=$((2 * GIB)); ended; is 0; err "ready, 75 %, 6 GiB of 8 GiB"; no err refilling
+}
+test_a_number_of_one_has_no_plural() {
+	tell node 0 Threads=1 State=ready; run status 0; is 0; out ", 1 thread"; no out threads
+	tell node 0 Threads=2; run status 0; out ", 2 threads"
 }
 test_release_asks_for_every_lease_and_names_the_one_that_is_not_there() {
 	three_leases; run release 5 9 10; is 4; err "no lease 5; ListLeases shows those there are"

@@ -26,6 +26,7 @@
  *     release, acquire              the name
  *     spoof                         tell everybody from another connection that the host is ready
  *     retype                        show State as a number
+ *     unsaid                        have pools from now on that do not show RegionSize
  *
  * Values and TEXT may hold \xNN. "many N" makes nodes 0 to N-1 with a pool "guests" on all of them.
  */
@@ -231,6 +232,8 @@ static void obey_line(char *line)
 		spoof();
 	} else if (strcmp(verb, "retype") == 0) {
 		fake_retype();
+	} else if (strcmp(verb, "unsaid") == 0) {
+		fake_unsaid();
 	} else {
 		fprintf(stderr, "fake-daemon: no command %s\n", verb);
 		exit(1);

@@ -33,7 +33,7 @@ struct object {
 	size_t nr_values;
 	struct fake_share shares[SHARES_MAX];
 	size_t nr_shares;
-	sd_bus_slot *slot;
+	sd_bus_slot *slot, *region_slot;
 };
 
 static struct object objects[OBJECTS_MAX];
@@ -182,6 +182,20 @@ static const sd_bus_vtable pool_vtable[] = {
 	SD_BUS_VTABLE_END,
 };
 
+/* Apart, since an older daemon does not have it. */
+static const sd_bus_vtable region_vtable[] = {
+	SD_BUS_VTABLE_START(0),
+	SHOW("RegionSize", "t"),
+	SD_BUS_VTABLE_END,
+};
+
+static bool is_region_size_unsaid;
+
+void fake_unsaid(void)
+{
+	is_region_size_unsaid = true;
+}
+
 void fake_unescape(char *text)
 {
 	char *to = text;
@@ -211,17 +225,11 @@ static void set(struct object *object, const char *name, const char *text)
 	value->number = strtoull(value->text, NULL, 0);
 }
 
-static struct object *add(const char *key, const char *path, const char *interface,
-                          const sd_bus_vtable *vtable)
+/* Show on the bus what @vtable has, at first as empty texts and 0. */
+static void expose(struct object *object, const sd_bus_vtable *vtable, sd_bus_slot **slot)
 {
-	struct object *object = &objects[nr_objects++];
 	const sd_bus_vtable *entry;
 
-	if (nr_objects > OBJECTS_MAX)
-		exit(1);
-	object->path = strdup(path);
-	object->interface = interface;
-	(void) snprintf(object->key, sizeof(object->key), "%s", key);
 	for (entry = vtable + 1; entry->type != _SD_BUS_VTABLE_END; entry++) {
 		if (entry->type == _SD_BUS_VTABLE_METHOD ||
 		    strcmp(entry->x.property.member, "Shares") == 0)
@@ -230,8 +238,22 @@ static struct object *add(const char *key, const char *path, const char *interfa
 		object->values[object->nr_values].text = strdup("");
 		object->values[object->nr_values++].type = entry->x.property.signature;
 	}
-	fake_check(sd_bus_add_object_vtable(bus, &object->slot, path, interface, vtable, object),
-	           path);
+	fake_check(sd_bus_add_object_vtable(bus, slot, object->path, object->interface, vtable,
+	                                    object),
+	           object->path);
+}
+
+static struct object *add(const char *key, const char *path, const char *interface,
+                          const sd_bus_vtable *vtable)
+{
+	struct object *object = &objects[nr_objects++];
+
+	if (nr_objects > OBJECTS_MAX)
+		exit(1);
+	object->path = strdup(path);
+	object->interface = interface;
+	(void) snprintf(object->key, sizeof(object->key), "%s", key);
+	expose(object, vtable, &object->slot);
 	return object;
 }
 
@@ -272,6 +294,8 @@ struct object *fake_pool(const char *name, bool *ret_is_new)
 		return object;
 	fake_check(sd_bus_path_encode(NODEINIT_POOL_PREFIX, name, &path), name);
 	object = add(name, path, NODEINIT_POOL_INTERFACE, pool_vtable);
+	if (!is_region_size_unsaid)
+		expose(object, region_vtable, &object->region_slot);
 	set(object, "Name", name);
 	set(object, "Kind", "region");
 	set(object, "PageSize", "2097152");
@@ -338,6 +362,7 @@ void fake_withdraw(const char *name)
 
 	fake_check(sd_bus_emit_object_removed(bus, object->path), "removed");
 	object->slot = sd_bus_slot_unref(object->slot);
+	object->region_slot = sd_bus_slot_unref(object->region_slot);
 	free(object->path);
 	object->path = NULL;
 }

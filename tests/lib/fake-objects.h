@@ -41,5 +41,8 @@ void fake_withdraw(const char *name);
 /* A machine with @nr nodes of 64 GiB: a third done, a third at work, the rest waiting. */
 void fake_many(unsigned nr);
 
+/* Have the pools that are made from now on no RegionSize, as an older daemon. */
+void fake_unsaid(void);
+
 /* Have the manager's State be a number. */
 void fake_retype(void);
