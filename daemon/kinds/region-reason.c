@@ -112,6 +112,11 @@ enum share_reason region_reason(struct part *part, int error, uint64_t missing_b
 		return REASON_NOT_HUGE;
 	case -EOPNOTSUPP:
 		return REASON_UNSUPPORTED;
+	case -EMFILE:
+	case -ENFILE:
+		/* Descriptors come back, as memory does. */
+		*ret_may_retry = true;
+		return REASON_FAILED;
 	case -EPERM:
 	case -EACCES:
 		return REASON_NOT_PERMITTED;

@@ -232,9 +232,11 @@ static const struct refusal {
 	bool is_cpuset_restricted;
 	enum share_reason reason;
 } refusals[] = {
-	{ EOPNOTSUPP, false, REASON_UNSUPPORTED }, { EPERM, false, REASON_NOT_PERMITTED },
-	{ EINVAL, true, REASON_NOT_PERMITTED },    { EINVAL, false, REASON_FAILED },
-	{ EMFILE, false, REASON_FAILED },
+	{ EOPNOTSUPP, false, REASON_UNSUPPORTED },
+	{ EPERM, false, REASON_NOT_PERMITTED },
+	{ EINVAL, true, REASON_NOT_PERMITTED },
+	{ EINVAL, false, REASON_FAILED },
+	{ EIO, false, REASON_FAILED },
 };
 
 START_TEST(test_memory_that_cannot_be_made_settles_at_once)
@@ -247,6 +249,34 @@ START_TEST(test_memory_that_cannot_be_made_settles_at_once)
 	ck_assert_int_eq(drive_status(share).reason, refusals[_i].reason);
 	ck_assert_int_eq(drive_status(share).error,
 	                 refusals[_i].reason == REASON_NOT_PERMITTED ? 0 : -refusals[_i].error);
+}
+END_TEST
+
+/* Of the process, and of the whole system. */
+static const int full_tables[] = { EMFILE, ENFILE };
+
+START_TEST(test_memory_without_a_descriptor_left_is_tried_again)
+{
+	struct share *share = one_share(PLAN_PAGE_THP, HUGE, 2, 0);
+	struct part *part = &share->parts[STAGE_EARLY];
+
+	memory_model_fail_make(full_tables[_i], 1);
+	ck_assert_uint_eq(drive_part(part), 2);
+	ck_assert_uint_eq(drive_status(share).done_bytes, part->want_bytes);
+	ck_assert_int_eq(drive_status(share).reason, REASON_NONE);
+	ck_assert_uint_eq(drive_status(share).nr_attempts, 1);
+	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
+}
+END_TEST
+
+START_TEST(test_descriptors_that_do_not_come_back_are_the_reason)
+{
+	struct share *share = one_share(PLAN_PAGE_THP, HUGE, 2, 0);
+
+	memory_model_fail_make(full_tables[_i], UINT_MAX);
+	ck_assert_uint_eq(drive_part(&share->parts[STAGE_EARLY]), 1 + drive.context.nr_retries);
+	ck_assert_int_eq(drive_status(share).reason, REASON_FAILED);
+	ck_assert_int_eq(drive_status(share).error, -full_tables[_i]);
 }
 END_TEST
 
@@ -436,6 +466,10 @@ int main(void)
 	                    (int) ELEMENTS(verdicts));
 	tcase_add_loop_test(tcase, test_memory_that_cannot_be_made_settles_at_once, 0,
 	                    (int) ELEMENTS(refusals));
+	tcase_add_loop_test(tcase, test_memory_without_a_descriptor_left_is_tried_again, 0,
+	                    ELEMENTS(full_tables));
+	tcase_add_loop_test(tcase, test_descriptors_that_do_not_come_back_are_the_reason, 0,
+	                    ELEMENTS(full_tables));
 	tcase_add_test(tcase, test_a_cancelled_round_keeps_finished_regions_only);
 	tcase_add_test(tcase, test_regions_stop_where_the_reserve_begins);
 	tcase_add_test(tcase, test_a_reserve_that_is_reached_meanwhile_ends_the_round);
