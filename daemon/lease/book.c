@@ -232,7 +232,8 @@ int book_set_unit(struct book *book, uint64_t id, const char *unit)
 	if (!lease)
 		return -ENOENT;
 	memset(lease->unit, 0, sizeof(lease->unit));
-	(void) memccpy(lease->unit, unit, '\0', sizeof(lease->unit) - 1);
+	if (strlen(unit) < sizeof(lease->unit))
+		strcpy(lease->unit, unit);
 	if (!before)
 		return 0;
 	entry = *before;

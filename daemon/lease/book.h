@@ -108,8 +108,8 @@ void book_at(const struct book *book, size_t i, struct lease *ret);
 /* Return: 0 and *ret; -ENOENT. */
 int book_find(const struct book *book, uint64_t id, struct lease *ret);
 
-/* Which unit the lessee runs in, as far as that could be found out; for people. Return: 0; -ENOENT.
- */
+/* Which unit the lessee runs in, as far as that could be found out; for people. A name that the
+ * record has no room for is none: part of it could be another unit's. Return: 0; -ENOENT. */
 int book_set_unit(struct book *book, uint64_t id, const char *unit);
 
 /* End a lease on request: it drains. Return: 0; -ENOENT; -EALREADY it drains already. */

@@ -278,16 +278,20 @@ END_TEST
 
 START_TEST(test_a_unit_is_kept_for_people)
 {
-	char long_unit[2 * RECORD_UNIT_BYTES_MAX];
+	char long_unit[RECORD_UNIT_BYTES_MAX + 1] = { 0 };
 	uint64_t id;
 
 	start(1);
 	id = lease(5);
-	memset(long_unit, 'x', sizeof(long_unit));
-	long_unit[sizeof(long_unit) - 1] = '\0';
 	ck_assert_int_eq(book_set_unit(world.book, id + 1, "a.service"), -ENOENT);
+	memset(long_unit, 'x', RECORD_UNIT_BYTES_MAX - 1);
 	ck_assert_int_eq(book_set_unit(world.book, id, long_unit), 0);
-	ck_assert_uint_eq(strlen(world_find(id).unit), RECORD_UNIT_BYTES_MAX - 1);
+	ck_assert_str_eq(world_find(id).unit, long_unit);
+	/* Part of a name is another name. */
+	long_unit[RECORD_UNIT_BYTES_MAX - 1] = 'x';
+	ck_assert_int_eq(book_set_unit(world.book, id, long_unit), 0);
+	ck_assert_str_eq(world_find(id).unit, "");
+	ck_assert_str_eq(record_get(world.record, id)->unit, "");
 	ck_assert_int_eq(book_set_unit(world.book, id, "a.service"), 0);
 	ck_assert_str_eq(world_find(id).unit, "a.service");
 	ck_assert_uint_eq(world_recorded(id), RECORD_LEASED);
