@@ -24,8 +24,9 @@ int call_new(sd_bus *bus, const char *path, const char *interface, const char *m
 	return 0;
 }
 
-int call_named(sd_bus *bus, const char *path, const char *interface, const char *member,
-               const char *name, sd_bus_error *ret_error, sd_bus_message **ret_reply)
+static int call_within(sd_bus *bus, const char *path, const char *interface, const char *member,
+                       const char *name, uint64_t limit_usec, sd_bus_error *ret_error,
+                       sd_bus_message **ret_reply)
 {
 	scoped(sd_bus_message_unrefp) sd_bus_message *message = NULL;
 	int r;
@@ -35,18 +36,25 @@ int call_named(sd_bus *bus, const char *path, const char *interface, const char 
 		r = sd_bus_message_append(message, "s", name);
 	if (r >= 0)
 		r = sd_bus_message_append(message, "a{sv}", 0);
-	return r < 0 ? r : sd_bus_call(bus, message, 0, ret_error, ret_reply);
+	return r < 0 ? r : sd_bus_call(bus, message, limit_usec, ret_error, ret_reply);
 }
 
-int call_get_pool(sd_bus *bus, const char *name, sd_bus_error *ret_error, char **ret_path)
+int call_named(sd_bus *bus, const char *path, const char *interface, const char *member,
+               const char *name, sd_bus_error *ret_error, sd_bus_message **ret_reply)
+{
+	return call_within(bus, path, interface, member, name, 0, ret_error, ret_reply);
+}
+
+int call_get_pool(sd_bus *bus, const char *name, uint64_t limit_usec, sd_bus_error *ret_error,
+                  char **ret_path)
 {
 	scoped(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
 	const char *path;
 	char *copy;
 	int r;
 
-	r = call_named(bus, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "GetPool", name, ret_error,
-	               &reply);
+	r = call_within(bus, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "GetPool", name, limit_usec,
+	                ret_error, &reply);
 	if (r < 0)
 		return r;
 	if (sd_bus_message_read(reply, "o", &path) <= 0)

@@ -19,6 +19,9 @@ int call_new(sd_bus *bus, const char *path, const char *interface, const char *m
 int call_named(sd_bus *bus, const char *path, const char *interface, const char *member,
                const char *name, sd_bus_error *ret_error, sd_bus_message **ret_reply);
 
-/* The object of the pool called @name, which the caller frees. Return: as sd_bus_call(3); -EBADMSG.
+/*
+ * The object of the pool called @name, which the caller frees; the answer has @limit_usec, 0: that
+ * of every call. Return: as sd_bus_call(3); -EBADMSG.
  */
-int call_get_pool(sd_bus *bus, const char *name, sd_bus_error *ret_error, char **ret_path);
+int call_get_pool(sd_bus *bus, const char *name, uint64_t limit_usec, sd_bus_error *ret_error,
+                  char **ret_path);

@@ -51,7 +51,7 @@ static int retry(sd_bus *bus, const char *name)
 		object = NULL;
 		return report_no_memory();
 	}
-	r = call_get_pool(bus, name, &error, &path);
+	r = call_get_pool(bus, name, 0, &error, &path);
 	if (r >= 0)
 		r = call_named(bus, path, NODEINIT_POOL_INTERFACE, "Retry", NULL, &error, NULL);
 	if (sd_bus_error_has_name(&error, NODEINIT_ERROR_NO_SUCH_POOL))

@@ -26,10 +26,12 @@ struct follower {
 	sd_bus *bus;            /* NULL: no connection */
 	sd_bus_slot *read_slot; /* the request on its way, or NULL */
 	struct model model;
-	char *owner;    /* the daemon's unique name; NULL: model is empty */
-	bool is_whole;  /* the host's answer is in the model too; signals are taken before that */
-	bool was_read;  /* once at least */
-	int end_status; /* FOLLOW_ON, or a reported failure that ends it */
+	char *owner;     /* the daemon's unique name; NULL: model is empty */
+	bool is_whole;   /* the host's answer is in the model too; signals are taken before that */
+	bool was_seen;   /* once at least */
+	bool was_read;   /* the same, or its absence is borne */
+	bool is_patient; /* its absence at the start is as one that comes later */
+	int end_status;  /* FOLLOW_ON, or a reported failure that ends it */
 	uint64_t reconnect_usec, backoff_usec;
 };
 
@@ -83,9 +85,13 @@ static int refused_read(struct follower *follower, sd_bus_message *reply)
 	const sd_bus_error *error = sd_bus_message_get_error(reply);
 	int r;
 
-	/* Away again; the next NameOwnerChanged reads anew. */
-	if (follower->was_read && report_is_absence(error))
+	/* Away, or not there yet; the next NameOwnerChanged reads anew. */
+	if (report_is_absence(error) && (follower->was_read || follower->is_patient)) {
+		if (!follower->was_read)
+			say(follower, "nodeinitd is not on the bus; waiting for it");
+		follower->was_read = true;
 		return 0;
+	}
 	/* A daemon that is slow to come back. The call itself took its time limit. */
 	if (follower->was_read && sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY)) {
 		r = request(follower);
@@ -113,6 +119,7 @@ static int on_host(sd_bus_message *reply, void *arg, sd_bus_error *ret_error)
 	}
 	follower->is_whole = true;
 	follower->was_read = true;
+	follower->was_seen = true;
 	return 0;
 }
 
@@ -300,6 +307,14 @@ static void wait_for_more(struct follower *follower, uint64_t wake_usec)
 	(void) ppoll(NULL, 0, &limit, NULL);
 }
 
+static int never_came(const struct follower *follower)
+{
+	const sd_bus_error error =
+		SD_BUS_ERROR_MAKE_CONST(SD_BUS_ERROR_NAME_HAS_NO_OWNER, "nobody came");
+
+	return report_call(follower->client->verb, -ENXIO, &error);
+}
+
 static int run(struct follower *follower, uint64_t limit_usec, follow_look_fn look, void *arg)
 {
 	uint64_t deadline_usec = UINT64_MAX, now_usec = follow_now_usec(), wake_usec;
@@ -324,7 +339,7 @@ static int run(struct follower *follower, uint64_t limit_usec, follow_look_fn lo
 		}
 		/* The first answer has the time of a call, so that a limit of 0 asks "now?". */
 		if (now_usec >= deadline_usec && follower->was_read)
-			return CLIENT_NOT_READY;
+			return follower->was_seen ? CLIENT_NOT_READY : never_came(follower);
 		if (follower->was_read && deadline_usec < wake_usec)
 			wake_usec = deadline_usec;
 		wait_for_more(follower, wake_usec);
@@ -332,9 +347,14 @@ static int run(struct follower *follower, uint64_t limit_usec, follow_look_fn lo
 	}
 }
 
-int follow(const struct client *client, uint64_t limit_usec, follow_look_fn look, void *arg)
+int follow(const struct client *client, uint64_t limit_usec, bool is_patient, follow_look_fn look,
+           void *arg)
 {
-	struct follower follower = { .client = client, .end_status = FOLLOW_ON };
+	struct follower follower = {
+		.client = client,
+		.is_patient = is_patient,
+		.end_status = FOLLOW_ON,
+	};
 	int r, status;
 
 	r = open_and_subscribe(&follower);

@@ -22,9 +22,11 @@ typedef int (*follow_look_fn)(struct model *model, uint64_t now_usec, uint64_t *
                               void *arg);
 
 /*
- * Until @look ends it, or @limit_usec have passed (UINT64_MAX: never). Return: what @look said;
- * CLIENT_NOT_READY after the limit; another exit status, reported.
+ * @is_patient: the daemon may come after the start, too; the bus must be there. Until @look ends
+ * it, or @limit_usec have passed (UINT64_MAX: never). Return: what @look said; CLIENT_NOT_READY
+ * after the limit; another exit status, reported.
  */
-int follow(const struct client *client, uint64_t limit_usec, follow_look_fn look, void *arg);
+int follow(const struct client *client, uint64_t limit_usec, bool is_patient, follow_look_fn look,
+           void *arg);
 
 uint64_t follow_now_usec(void);

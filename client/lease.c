@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,9 @@
  */
 #define AGAIN_USEC (USEC_PER_SEC / 4)
 
+/* A question that does not wait has this time for its answer, however short the whole time is. */
+#define ANSWER_USEC USEC_PER_SEC
+
 struct lease {
 	const struct client *client;
 	const char *pool;
@@ -34,6 +36,7 @@ struct lease {
 	char *object;            /* "16 GiB of pool guests on node 1" */
 	uint64_t deadline_usec;  /* 0: it does not wait; UINT64_MAX: for ever */
 	bool has_said, was_away; /* what it waits for */
+	bool has_come;           /* the daemon, to the bus, since the last question */
 };
 
 static uint64_t now_usec(void)
@@ -103,36 +106,108 @@ static void say_waiting(struct lease *lease, const sd_bus_error *error)
 	lease->was_away = is_to_come_back;
 }
 
+/* Will the answer be another one by and by? All regions leased is not: the daemon knows whether. */
+static bool is_worth_a_wait(const sd_bus_error *error)
+{
+	return sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY) ||
+	       sd_bus_error_has_name(error, SD_BUS_ERROR_LIMITS_EXCEEDED) || is_away(error);
+}
+
+static int on_owner(sd_bus_message *signal, void *arg, sd_bus_error *ret_error)
+{
+	struct lease *lease = arg;
+	const char *name, *old_owner, *new_owner;
+
+	(void) ret_error;
+	if (sd_bus_message_read(signal, "sss", &name, &old_owner, &new_owner) > 0 && *new_owner)
+		lease->has_come = true;
+	return 0;
+}
+
+/* Until @until_usec, or until the daemon comes to the bus. Return: 0; -errno: the bus is gone. */
+static int pause_until(struct lease *lease, sd_bus *bus, uint64_t until_usec)
+{
+	lease->has_come = false;
+	while (!lease->has_come) {
+		uint64_t at_usec = now_usec();
+		int r = sd_bus_process(bus, NULL);
+
+		if (r < 0)
+			return r;
+		if (r == 0 && at_usec >= until_usec)
+			return 0;
+		if (r == 0)
+			r = sd_bus_wait(bus, until_usec == UINT64_MAX ? UINT64_MAX
+			                                              : until_usec - at_usec);
+		if (r < 0 && r != -EINTR)
+			return r;
+	}
+	return 0;
+}
+
+/* One question; *path is asked for where it is NULL. Return: as sd_bus_call(3); -EBUSY: the time is
+ * over. */
+static int ask_once(struct lease *lease, sd_bus *bus, char **path, bool is_waiting,
+                    sd_bus_error *ret_error, sd_bus_message **ret_reply)
+{
+	uint64_t at_usec = now_usec(), limit_usec = CONNECT_CALL_USEC;
+	int r;
+
+	if (lease->deadline_usec && lease->deadline_usec != UINT64_MAX) {
+		uint64_t left_usec =
+			lease->deadline_usec > at_usec ? lease->deadline_usec - at_usec : 0;
+
+		if (!is_waiting && left_usec < ANSWER_USEC)
+			left_usec = ANSWER_USEC;
+		if (left_usec < limit_usec)
+			limit_usec = left_usec;
+	}
+	if (!limit_usec)
+		return -EBUSY;
+	if (!*path) {
+		r = call_get_pool(bus, lease->pool, limit_usec, ret_error, path);
+		if (r < 0)
+			return r;
+	}
+	return ask(lease, bus, *path, is_waiting, limit_usec, ret_error, ret_reply);
+}
+
 /*
  * Ask again until the time is over. *error is the first answer, and then the last: a question that
  * the end of the time cuts off is not reported as a daemon that is silent. One that is restarted
  * comes back with its regions.
  */
-static int ask_on(struct lease *lease, sd_bus *bus, const char *path, sd_bus_error *error,
+static int ask_on(struct lease *lease, sd_bus *bus, char **path, sd_bus_error *error,
                   sd_bus_message **ret_reply)
 {
+	uint64_t begun_usec = now_usec(), until_usec;
+	int r;
+
+	/* Now comes the first question that waits. */
+	if (sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY))
+		begun_usec -= AGAIN_USEC;
 	for (;;) {
 		scoped(sd_bus_error_free) sd_bus_error next = SD_BUS_ERROR_NULL;
-		uint64_t begun_usec = now_usec(), left_usec, spent_usec;
-		int r;
 
-		if (begun_usec >= lease->deadline_usec)
-			return -EBUSY;
-		left_usec = lease->deadline_usec - begun_usec;
-		r = ask(lease, bus, path, true,
-		        left_usec < CONNECT_CALL_USEC ? left_usec : CONNECT_CALL_USEC, &next,
-		        ret_reply);
-		if (r == -ETIMEDOUT && now_usec() >= lease->deadline_usec)
+		until_usec = begun_usec + AGAIN_USEC;
+		if (report_is_absence(error) || until_usec > lease->deadline_usec)
+			until_usec = lease->deadline_usec;
+		if (is_worth_a_wait(error)) {
+			say_waiting(lease, error);
+			r = pause_until(lease, bus, until_usec);
+			if (r < 0)
+				return r;
+		}
+		begun_usec = now_usec();
+		r = ask_once(lease, bus, path, true, &next, ret_reply);
+		if (r == -EBUSY || (r == -ETIMEDOUT && now_usec() >= lease->deadline_usec))
 			return -EBUSY;
 		sd_bus_error_free(error);
-		if (r < 0)
-			(void) sd_bus_error_move(error, &next);
-		if (!sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY) && !is_away(error))
+		if (r >= 0)
 			return r;
-		say_waiting(lease, error);
-		spent_usec = now_usec() - begun_usec;
-		if (spent_usec < AGAIN_USEC)
-			(void) poll(NULL, 0, (int) ((AGAIN_USEC - spent_usec) / 1000));
+		(void) sd_bus_error_move(error, &next);
+		if (!is_worth_a_wait(error))
+			return r;
 	}
 }
 
@@ -144,19 +219,23 @@ static int ask_until(struct lease *lease, sd_bus *bus, sd_bus_error *error,
                      sd_bus_message **ret_reply)
 {
 	scoped(freep) char *path = NULL;
-	int r;
+	int r = 0;
 
-	r = call_get_pool(bus, lease->pool, error, &path);
+	/* Before the first question, so that no coming falls in between. */
+	if (lease->deadline_usec)
+		r = sd_bus_add_match(bus, NULL,
+		                     "type='signal',sender='org.freedesktop.DBus',"
+		                     "interface='org.freedesktop.DBus',member='NameOwnerChanged',"
+		                     "arg0='" NODEINIT_BUS_NAME "'",
+		                     on_owner, lease);
 	if (r < 0)
 		return r;
-	r = ask(lease, bus, path, false, CONNECT_CALL_USEC, error, ret_reply);
+	r = ask_once(lease, bus, &path, false, error, ret_reply);
 	if (r >= 0 || !lease->deadline_usec)
 		return r;
-	if (sd_bus_error_has_name(error, NODEINIT_ERROR_NOT_READY))
-		say_waiting(lease, error);
-	else if (!sd_bus_error_has_name(error, NODEINIT_ERROR_SHORTFALL))
+	if (!is_worth_a_wait(error) && !sd_bus_error_has_name(error, NODEINIT_ERROR_SHORTFALL))
 		return r;
-	return ask_on(lease, bus, path, error, ret_reply);
+	return ask_on(lease, bus, &path, error, ret_reply);
 }
 
 static int fail(const struct lease *lease, int error, const sd_bus_error *bus_error)

@@ -116,7 +116,7 @@ static int check_pool(sd_bus *bus, const char *name)
 {
 	scoped(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	scoped(freep) char *path = NULL;
-	int r = call_get_pool(bus, name, &error, &path);
+	int r = call_get_pool(bus, name, 0, &error, &path);
 
 	if (sd_bus_error_has_name(&error, NODEINIT_ERROR_NO_SUCH_POOL))
 		return report_no_such("pool", name);

@@ -178,12 +178,15 @@ int verb_wait(const struct client *client, char **operands)
 		.names = operands,
 		.is_notifying = client->is_notify || getenv("NOTIFY_SOCKET"),
 	};
+	bool is_patient;
 	int status;
 
 	if (client->is_notify && !getenv("NOTIFY_SOCKET") && !client->is_quiet)
 		fprintf(stderr,
 		        "meminitctl: --notify: nobody listens (NOTIFY_SOCKET is not set)\n");
-	status = follow(client, client->timeout_usec, look, &waiter);
+	/* Who sets a time has a use for it: a daemon that was killed a moment ago comes back. */
+	is_patient = client->has_timeout && client->timeout_usec;
+	status = follow(client, client->timeout_usec, is_patient, look, &waiter);
 	end_line(&waiter);
 	if (status == CLIENT_NOT_READY && !client->is_quiet)
 		fprintf(stderr, "meminitctl: not ready within the time limit: %s\n",

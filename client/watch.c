@@ -214,5 +214,5 @@ int verb_watch(const struct client *client, char **operands)
 	struct viewer viewer = { .client = client };
 
 	(void) operands;
-	return follow(client, client->timeout_usec, look, &viewer);
+	return follow(client, client->timeout_usec, false, look, &viewer);
 }

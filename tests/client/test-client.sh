@@ -219,7 +219,17 @@ test_wait_for_a_pool_that_is_not_there_is_4() { two_nodes; run wait nix; is 4; e
 test_wait_for_a_pool_that_is_withdrawn_is_4() {
 	two_nodes; run_behind wait guests; tell await GetAll 1; tell remove guests; ended; is 4
 }
-test_wait_without_a_daemon_is_5() { tell release; run wait; is 5; }
+test_wait_without_a_daemon_is_5() {
+	tell release; run wait; is 5; run wait --timeout=0; is 5; run watch --timeout=1min; is 5
+	run wait --timeout=50ms; is 5; err "waiting for it"; err "systemctl start nodeinitd"
+}
+test_wait_with_a_time_limit_survives_a_daemon_that_is_away_at_the_beginning() {
+	two_nodes; tell release; mkfifo "$work/said"
+	timeout $limit "$MEMINITCTL" --bus="$address" wait --timeout=infinity 2>"$work/said" &
+	client_pid=$!
+	read -rt $limit line <"$work/said"; [[ $line == *"nodeinitd is not on the bus; waiting for it" ]]
+	all_ready; tell acquire; ended; is 0
+}
 test_wait_survives_a_restart_of_the_daemon() {
 	two_nodes; run_behind wait; tell await GetAll 1; tell release; all_ready; tell acquire; ended; is 0
 	err "waiting for it to come back"
@@ -536,6 +546,32 @@ test_refusals_of_a_lease_name_pool_bytes_node_and_the_remedy() {
 	run lease guests 1G --node 7 -- true; is 4; err "there is no node 7"
 }
 test_a_lease_of_a_pool_that_is_not_there_is_4() { lease nix 1G -- true; is 4; err "no pool 'nix'"; }
+test_a_lease_with_a_time_limit_waits_for_a_daemon_that_is_away() {
+	two_nodes; tell release; mkfifo "$work/said"
+	timeout $limit "$MEMINITCTL" --bus="$address" lease guests 1G --timeout=5min -- echo started >"$work/out" 2>"$work/said" &
+	client_pid=$!
+	exec 7<"$work/said"; read -rt $limit line <&7; [[ $line == *"waiting: nodeinitd is away" ]]
+	tell acquire; ended; is 0; out started; exec 7<&-
+	tell release; run lease guests 1G --timeout=50ms -- true; is 5; err "waiting: nodeinitd is away"
+	run lease guests 1G --timeout=0 -- true; is 5; no err waiting
+}
+test_a_daemon_that_hangs_is_given_up_at_the_end_of_the_time() {
+	two_nodes; kill -STOP "$fake_pid"
+	SECONDS=0; run lease guests 1G --timeout=1s -- true; is 5; err "gave no answer"; [ $SECONDS -le 6 ]
+	kill -CONT "$fake_pid"; tell mute Lease
+	SECONDS=0; run lease guests 1G --timeout=1s -- true; is 5; err "gave no answer"; [ $SECONDS -le 6 ]
+}
+test_a_limit_of_the_daemon_is_waited_out_and_a_quota_is_not() {
+	two_nodes; tell refuse Lease org.freedesktop.DBus.Error.LimitsExceeded 64 calls wait already
+	run lease guests 1G -- true; is 1; err "64 calls wait already"
+	run lease guests 1G --timeout=600ms -- true; is 3; err "waiting: 64 calls wait already"; err "not ready within the time limit"
+	# The time has room for a question each quarter of a second, and no busy loop.
+	echo calls Lease >&8; heard ok; [ "${answer% ok}" -le 6 ]
+	run_behind lease guests 1G --timeout=5min -- echo started; tell await Lease $((${answer% ok} + 2))
+	tell obey Lease; ended; is 0; out started
+	tell refuse Lease org.nodeinit1.Error.QuotaExceeded 64 of 64 leases
+	run lease guests 1G --timeout=5min -- true; is 1; err "64 of 64 leases"; no err "time limit"
+}
 test_a_lease_without_a_daemon_is_5() {
 	two_nodes; tell release; run lease guests 1G -- true; is 5
 	address=unix:path=/nowhere; run lease guests 1G -- true; is 5
