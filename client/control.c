@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* reload, pause, resume, retry and release: one call each, silent when it was obeyed. */
+/* reload, pause, resume, retry and release: one call each. */
 #include <stdio.h>
 
 #include "../dbus/names.h"
@@ -7,6 +7,7 @@
 #include "connect.h"
 #include "report.h"
 #include "scoped.h"
+#include "text.h"
 
 static int control(const struct client *client, const char *member)
 {
@@ -40,13 +41,14 @@ int verb_resume(const struct client *client, char **operands)
 }
 
 /* The daemon is asked for the object, so that a wrong name is told from a refusal. */
-static int retry(sd_bus *bus, const char *name)
+static int retry(const struct client *client, sd_bus *bus, const char *name)
 {
 	scoped(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	scoped(freep) char *object = NULL;
 	scoped(freep) char *path = NULL;
 	int r;
 
+	(void) client;
 	if (asprintf(&object, "pool %s", name) < 0) {
 		object = NULL;
 		return report_no_memory();
@@ -59,10 +61,11 @@ static int retry(sd_bus *bus, const char *name)
 	return r < 0 ? report_call(object, r, &error) : CLIENT_REACHED;
 }
 
-static int release(sd_bus *bus, const char *id)
+static int release(const struct client *client, sd_bus *bus, const char *id)
 {
 	scoped(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	scoped(freep) char *object = NULL;
+	scoped(freep) char *shown = NULL;
 	int r;
 
 	if (asprintf(&object, "lease %s", id) < 0) {
@@ -71,12 +74,17 @@ static int release(sd_bus *bus, const char *id)
 	}
 	r = call_named(bus, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "ReleaseLease", id, &error,
 	               NULL);
-	return r < 0 ? report_call_of(object, "root or its owner is needed", r, &error)
-	             : CLIENT_REACHED;
+	if (r < 0)
+		return report_call_of(object, "root or its owner is needed", r, &error);
+	shown = text_escape(id);
+	if (!client->is_quiet)
+		printf("lease %s drains until nobody has its memory\n", shown ? shown : "?");
+	return CLIENT_REACHED;
 }
 
 /* All of them are asked for, whatever becomes of one; the first failure is the exit status. */
-static int each(const struct client *client, int (*one)(sd_bus *bus, const char *operand),
+static int each(const struct client *client,
+                int (*one)(const struct client *client, sd_bus *bus, const char *operand),
                 char **operands)
 {
 	scoped(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
@@ -86,13 +94,13 @@ static int each(const struct client *client, int (*one)(sd_bus *bus, const char 
 	if (r < 0)
 		return connect_report(client, r);
 	for (; *operands; operands++) {
-		status_of_one = one(bus, *operands);
+		status_of_one = one(client, bus, *operands);
 		if (status == CLIENT_REACHED)
 			status = status_of_one;
 		if (status_of_one == CLIENT_NO_DAEMON)
 			break;
 	}
-	return status;
+	return report_flush(status);
 }
 
 int verb_retry(const struct client *client, char **operands)

@@ -151,5 +151,7 @@ int verb_leases(const struct client *client, char **operands)
 		return status;
 	if (client->is_json)
 		return report_printed(json_print(json_leases(&leases), false, stdout), status);
+	if (!leases.nr_entries)
+		report_none(client, "nothing is leased");
 	return report_printed(tables_leases(client, &leases), status);
 }

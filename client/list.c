@@ -35,5 +35,7 @@ int verb_pools(const struct client *client, char **operands)
 	if (client->is_json)
 		return report_printed(json_print(json_pools(&model, operands), false, stdout),
 		                      status);
+	if (!model.nr_pools)
+		report_none(client, "no pool is declared");
 	return report_printed(tables_pools(client, &model, operands), status);
 }

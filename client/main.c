@@ -23,23 +23,25 @@ static const struct verb {
 	const char *operands;
 	const char *what;
 	client_verb_fn run;
+	bool has_json;
 } verbs[] = {
 	{ "status", 0, 1, "[NODE|POOL]", "How far memory is, with all nodes and pools (default)",
-	  verb_status },
-	{ "nodes", 0, 0, "", "The nodes, one a line", verb_nodes },
-	{ "pools", 0, MANY, "[POOL...]", "The pools, one a line", verb_pools },
-	{ "watch", 0, 0, "", "Show progress until everything has settled", verb_watch },
-	{ "wait", 0, MANY, "[POOL...]", "Wait until the host, or these pools, are ready",
-	  verb_wait },
-	{ "plan", 0, 0, "", "What nodeinitd would do on this machine", verb_plan },
-	{ "reload", 0, 0, "", "Read the configuration again", verb_reload },
-	{ "pause", 0, 0, "", "Begin no new chunk until resume", verb_pause },
-	{ "resume", 0, 0, "", "Go on after pause", verb_resume },
-	{ "retry", 1, MANY, "POOL...", "Try again for what is missing of these pools", verb_retry },
+	  verb_status, true },
+	{ "nodes", 0, 0, "", "The nodes, one a line", verb_nodes, true },
+	{ "pools", 0, MANY, "[POOL...]", "The pools, one a line", verb_pools, true },
+	{ "watch", 0, 0, "", "Show progress until everything has settled", verb_watch, true },
+	{ "wait", 0, MANY, "[POOL...]", "Wait until the host, or these pools, are ready", verb_wait,
+	  false },
+	{ "plan", 0, 0, "", "What nodeinitd would do on this machine", verb_plan, true },
+	{ "reload", 0, 0, "", "Read the configuration again", verb_reload, false },
+	{ "pause", 0, 0, "", "Begin no new chunk until resume", verb_pause, false },
+	{ "resume", 0, 0, "", "Go on after pause", verb_resume, false },
+	{ "retry", 1, MANY, "POOL...", "Try again for what is missing of these pools", verb_retry,
+	  false },
 	{ "lease", 3, MANY, "POOL BYTES [--] COMMAND...",
-	  "Run a command with memory of a pool at descriptor 3", verb_lease },
-	{ "leases", 0, 1, "[POOL]", "Who has leased what, one lease a line", verb_leases },
-	{ "release", 1, MANY, "LEASE...", "End these leases", verb_release },
+	  "Run a command with memory of a pool at descriptor 3", verb_lease, false },
+	{ "leases", 0, 1, "[POOL]", "Who has leased what, one lease a line", verb_leases, true },
+	{ "release", 1, MANY, "LEASE...", "End these leases", verb_release, false },
 };
 
 enum option_key {
@@ -160,14 +162,8 @@ static int take_timeout(struct client *client, const char *text)
 
 static int take_node(struct client *client, const char *text)
 {
-	unsigned long id;
-	char *end;
-
-	errno = 0;
-	id = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || id > UINT32_MAX)
+	if (text_parse_node(text, &client->node_id) < 0)
 		return refuse("no node id:", text, NULL);
-	client->node_id = (uint32_t) id;
 	client->has_node = true;
 	return 0;
 }
@@ -217,7 +213,7 @@ static int take_option(struct client *client, int key)
 }
 
 /* Options that mean nothing to the verb are refused: they would be believed to do something. */
-static int check_options(const struct client *client)
+static int check_options(const struct client *client, const struct verb *verb)
 {
 	bool is_plan = strcmp(client->verb, "plan") == 0;
 
@@ -229,6 +225,8 @@ static int check_options(const struct client *client)
 		return refuse("--node= and --strict are for lease, not for", client->verb, NULL);
 	if (client->is_notify && strcmp(client->verb, "wait") != 0)
 		return refuse("--notify is for wait, not for", client->verb, NULL);
+	if (client->is_json && !verb->has_json)
+		return refuse("--json has no data to print with", client->verb, NULL);
 	if (client->host && client->machine)
 		return refuse("--host= and --machine= name two places, for", client->verb, NULL);
 	return 0;
@@ -255,7 +253,7 @@ static int run_verb(struct client *client, char **operands, unsigned nr_operands
 	}
 	if (nr_operands > verb->nr_max && verb->nr_max != MANY)
 		return refuse("too much:", operands[verb->nr_max], NULL);
-	return check_options(client) ? CLIENT_USAGE : verb->run(client, operands);
+	return check_options(client, verb) ? CLIENT_USAGE : verb->run(client, operands);
 }
 
 /* Is the command of lease reached? */

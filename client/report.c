@@ -30,6 +30,30 @@ static bool is_refusal(const sd_bus_error *bus_error, int error)
 	       error == -EACCES || error == -EPERM;
 }
 
+/* What the daemon advises is a method of D-Bus; who reads this has a verb for it. */
+static void print_reworded(const char *said)
+{
+	static const struct {
+		const char *method, *verb;
+	} words[] = {
+		{ "ListNodes shows", "meminitctl nodes shows" },
+		{ "ListPools shows", "meminitctl pools shows" },
+		{ "ListLeases shows", "meminitctl leases shows" },
+	};
+	const char *at;
+	size_t i;
+
+	for (i = 0; i < ELEMENTS(words); i++) {
+		at = strstr(said, words[i].method);
+		if (!at)
+			continue;
+		fprintf(stderr, "%.*s%s%s\n", (int) (at - said), said, words[i].verb,
+		        at + strlen(words[i].method));
+		return;
+	}
+	fprintf(stderr, "%s\n", said);
+}
+
 /* What the daemon said, which may be a line for each of several files. */
 static void print_said(const char *object_text, const char *message)
 {
@@ -41,10 +65,10 @@ static void print_said(const char *object_text, const char *message)
 		scoped(freep) char *said = text_escape(line);
 
 		/* The daemon's sentences mostly begin with the object already. */
-		if (said && strncmp(said, object_text, strlen(object_text)) == 0)
-			fprintf(stderr, "meminitctl: %s\n", said);
-		else
-			fprintf(stderr, "meminitctl: %s: %s\n", object_text, said ? said : "?");
+		fputs("meminitctl: ", stderr);
+		if (!said || strncmp(said, object_text, strlen(object_text)) != 0)
+			fprintf(stderr, "%s: ", object_text);
+		print_reworded(said ? said : "?");
 	}
 }
 
@@ -58,6 +82,7 @@ int report_call_of(const char *object, const char *who_may, int error,
 {
 	scoped(freep) char *object_text = text_escape(object);
 	scoped(freep) char *said = NULL;
+	bool is_said;
 
 	said = text_escape(bus_error->message ? bus_error->message : strerror(-error));
 	if (!said || !object_text)
@@ -77,8 +102,10 @@ int report_call_of(const char *object, const char *who_may, int error,
 		return CLIENT_NO_DAEMON;
 	}
 	if (is_refusal(bus_error, error)) {
-		fprintf(stderr, "meminitctl: %s: access denied, %s: %s\n", object_text, who_may,
-		        said);
+		/* The daemon's own sentences say who may; those of the bus do not. */
+		is_said = strstr(said, "root");
+		fprintf(stderr, "meminitctl: %s: access denied%s%s: %s\n", object_text,
+		        is_said ? "" : ", ", is_said ? "" : who_may, said);
 		return CLIENT_FAILED;
 	}
 	if (error == -EBADMSG && !sd_bus_error_is_set(bus_error)) {
@@ -104,6 +131,12 @@ int report_no_such(const char *sort, const char *name)
 	fprintf(stderr, "meminitctl: no %s '%s'; meminitctl status shows what there is\n", sort,
 	        text ? text : "?");
 	return CLIENT_NO_SUCH_OBJECT;
+}
+
+void report_none(const struct client *client, const char *what)
+{
+	if (client->has_legend && !client->is_quiet)
+		fprintf(stderr, "meminitctl: %s\n", what);
 }
 
 int report_no_memory(void)

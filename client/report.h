@@ -14,7 +14,8 @@
  */
 int report_call(const char *object, int error, const sd_bus_error *bus_error);
 
-/* The same, where others than root may: @who_may is said to those who may not. */
+/* The same, where others than root may: @who_may is said to those who may not, when the
+ * daemon has not. */
 int report_call_of(const char *object, const char *who_may, int error,
                    const sd_bus_error *bus_error);
 
@@ -23,6 +24,9 @@ bool report_is_absence(const sd_bus_error *bus_error);
 
 /* Say that there is no @sort ("node", "pool") called @name. Return: the exit status. */
 int report_no_such(const char *sort, const char *name);
+
+/* Say in the place of a table that it has no line: @what. */
+void report_none(const struct client *client, const char *what);
 
 int report_no_memory(void);
 

@@ -245,15 +245,9 @@ static int status_pool(const struct client *client, const struct pool *pool)
 /* "3" and "node3" are nodes, unless a pool is called so and no such node is there. */
 static struct node *named_node(const struct model *model, const char *name)
 {
-	const char *digits = strncmp(name, "node", 4) == 0 && name[4] ? name + 4 : name;
-	unsigned long id;
-	char *end;
+	uint32_t id;
 
-	if (strspn(digits, "0123456789") != strlen(digits) || !*digits)
-		return NULL;
-	errno = 0;
-	id = strtoul(digits, &end, 10);
-	return errno || id > UINT32_MAX ? NULL : model_node(model, (uint32_t) id);
+	return text_parse_node(name, &id) < 0 ? NULL : model_node(model, id);
 }
 
 static int status_named(const struct client *client, const struct model *model, const char *name)

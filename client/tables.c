@@ -277,11 +277,11 @@ static int cell_user(const struct client *client, struct libscols_line *line, si
 static int cell_date(struct libscols_line *line, size_t column, uint64_t realtime_usec)
 {
 	time_t seconds = (time_t) (realtime_usec / 1000000);
-	char date[TEXT_MAX] = "";
+	char date[64] = "";
 	struct tm broken;
 
 	if (realtime_usec && localtime_r(&seconds, &broken))
-		(void) strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &broken);
+		(void) strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %Z", &broken);
 	return cell(line, column, date);
 }
 

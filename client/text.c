@@ -264,6 +264,21 @@ int text_parse_bytes(const char *text, uint64_t *ret_bytes)
 
 #define WORD_MAX 24
 
+int text_parse_node(const char *text, uint32_t *ret_id)
+{
+	const char *digits = strncmp(text, "node", 4) == 0 ? text + 4 : text;
+	unsigned long id;
+
+	if (!*digits || strspn(digits, "0123456789") != strlen(digits))
+		return -EINVAL;
+	errno = 0;
+	id = strtoul(digits, NULL, 10);
+	if (errno || id > UINT32_MAX)
+		return -EINVAL;
+	*ret_id = (uint32_t) id;
+	return 0;
+}
+
 static unsigned least(unsigned a, unsigned b, unsigned c)
 {
 	unsigned ab = a < b ? a : b;

@@ -46,6 +46,9 @@ int text_parse_span(const char *text, uint64_t *ret_usec);
  */
 int text_parse_bytes(const char *text, uint64_t *ret_bytes);
 
+/* A node as "3" or "node3". Return: 0 and *ret_id; -EINVAL. */
+int text_parse_node(const char *text, uint32_t *ret_id);
+
 /*
  * The one of @nr_words words that somebody who typed @typed may have meant, at most two slips
  * away or the only one that begins like it. Return: borrowed, NULL for none.

@@ -67,6 +67,7 @@ enum options_verdict options_parse(int argc, char **argv, struct options *ret)
 			(void) fputs(help_text, stdout);
 			return OPTIONS_DONE;
 		default: /* getopt_long() has said what is wrong */
+			(void) fprintf(stderr, "nodeinitd: see nodeinitd --help\n");
 			return OPTIONS_BAD;
 		}
 	}

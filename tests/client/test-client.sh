@@ -313,9 +313,16 @@ test_reload_of_a_refused_file_is_1_with_the_sentence_of_the_daemon() {
 	tell refuse Reload org.nodeinit1.Error.ConfigInvalid 'a.pool:3: no unit\x0ab.pool:1: no section'
 	run reload; is 1; err "meminitctl: reload: b.pool:1: no section"; [ "$(wc -l <"$work/err")" = 2 ]
 }
-test_a_refusal_says_that_root_is_needed() {
-	tell refuse Pause org.freedesktop.DBus.Error.AccessDenied for root; run pause; is 1
-	[ "$(<"$work/err")" = "meminitctl: pause: access denied, root is needed: for root" ]
+test_a_refusal_says_once_that_root_is_needed() {
+	tell refuse Pause org.freedesktop.DBus.Error.AccessDenied Rejected send message; run pause; is 1
+	[ "$(<"$work/err")" = "meminitctl: pause: access denied, root is needed: Rejected send message" ]
+	tell refuse Pause org.freedesktop.DBus.Error.AccessDenied Pause and Resume: for root, not for uid 1.; run pause; is 1
+	[ "$(<"$work/err")" = "meminitctl: pause: access denied: Pause and Resume: for root, not for uid 1." ]
+}
+test_a_remedy_of_the_daemon_is_a_verb_here() {
+	two_nodes; tell refuse Lease org.nodeinit1.Error.NoSuchNode There is no node 7 among the 2 nodes\; ListNodes shows all.
+	run lease guests 1G --node=7 -- true; is 4; err "the 2 nodes; meminitctl nodes shows all."; no err ListNodes
+	tell refuse Retry org.nodeinit1.Error.NotReady ListPools shows it; run retry guests; err "pool guests: meminitctl pools shows it"
 }
 test_retry_asks_every_pool_and_names_the_one_that_is_not_there() {
 	two_nodes; run retry nix guests; is 4
@@ -446,6 +453,18 @@ test_a_lease_without_its_words_is_wrong_usage() {
 	run --node=1 status; is 2; err "--node= and --strict are for lease"
 	run --strict leases; is 2
 }
+test_a_node_of_a_lease_is_a_number_or_node_and_a_number() {
+	lease guests 1G --node node1 -- true; is 0; is_asked "$GIB 1 0 0"
+	for node in node nodes1 node-1 node1x node4294967296; do run lease guests 1G --node=$node true; is 2; err "no node id"; done
+}
+test_json_of_a_verb_that_prints_no_data_is_wrong_usage() {
+	two_nodes
+	for words in "lease guests 1G true" wait reload pause resume "retry guests" "release 1"; do
+		# shellcheck disable=SC2086
+		run --json $words; is 2; err "--json has no data to print with '${words%% *}'"
+	done
+	echo "calls Lease" >&8; heard "0 ok"
+}
 test_memory_is_not_leased_from_afar() {
 	run -H far lease guests 1G true; is 2; err "cannot be handed on from another host"
 	run -M box lease guests 1G true; is 2
@@ -542,6 +561,9 @@ test_refusals_of_a_lease_name_pool_bytes_node_and_the_remedy() {
 	tell refuse Lease org.freedesktop.DBus.Error.AccessDenied user 1000 is not in Users=
 	run lease guests 0 -- true; is 1; err "a region of pool guests: access denied"; err "Users= and Groups= say who may"
 	no err "root is needed"
+	tell refuse Lease org.freedesktop.DBus.Error.AccessDenied pool guests may be leased by root and by whom its Users= name
+	run lease 'guests' 512M -- true; is 1
+	[ "$(<"$work/err")" = "meminitctl: 512 MiB of pool guests: access denied: pool guests may be leased by root and by whom its Users= name" ]
 	tell refuse Lease org.nodeinit1.Error.NoSuchNode there is no node 7
 	run lease guests 1G --node 7 -- true; is 4; err "there is no node 7"
 }
@@ -595,8 +617,8 @@ test_leases_are_a_table_by_id_with_user_names_where_there_are_some() {
 	three_leases; TZ=UTC run leases; is 0; quiet
 	head -1 "$work/out" | grep -Eq '^ID +POOL +NODE +BYTES +STATE +UID +PID +UNIT +SINCE$'
 	[ "$(awk 'NR > 1 { printf "%s ", $1 }' "$work/out")" = "9 10 11 " ]
-	grep -Eq '^ 9 guests +0 2 GiB draining 4000000000 +43 - +1970-01-02 00:00:00$' "$work/out"
-	grep -Eq '^10 guests +1 2 GiB leased +root +42 qemu.service 1970-01-02 00:00:00$' "$work/out"
+	grep -Eq '^ 9 guests +0 2 GiB draining 4000000000 +43 - +1970-01-02 00:00:00 UTC$' "$work/out"
+	grep -Eq '^10 guests +1 2 GiB leased +root +42 qemu.service 1970-01-02 00:00:00 UTC$' "$work/out"
 }
 test_leases_of_one_pool() {
 	three_leases; run --no-legend -b leases db; is 0; grep -Eq "^ *11 db +0 +$GIB leased +root +44 +- +-\$" "$work/out"
@@ -606,7 +628,9 @@ test_leases_of_one_pool() {
 }
 test_no_leases_are_an_empty_list() {
 	run --json leases; is 0; [ "$(tr -d '\n' <"$work/out")" = "[]" ]
-	run --no-legend leases; is 0; empty
+	run --no-legend leases; is 0; empty; quiet
+	run leases; is 0; empty; [ "$(<"$work/err")" = "meminitctl: nothing is leased" ]; run -q leases; quiet
+	run pools; is 0; empty; [ "$(<"$work/err")" = "meminitctl: no pool is declared" ]; run --no-legend pools; quiet
 	run leases a b; is 2
 }
 test_leases_as_json_are_numbers_and_texts() {
@@ -682,10 +706,12 @@ test_a_number_of_one_has_no_plural() {
 	tell node 0 Threads=2; run status 0; out ", 2 threads"
 }
 test_release_asks_for_every_lease_and_names_the_one_that_is_not_there() {
-	three_leases; run release 5 9 10; is 4; err "no lease 5; ListLeases shows those there are"
+	three_leases; run release 5 9 10; is 4; err "no lease 5; meminitctl leases shows those there are"
 	[ "$(wc -l <"$work/err")" = 1 ]; echo "calls ReleaseLease" >&8; heard "3 ok"
+	[ "$(<"$work/out")" = "$(printf 'lease %s drains until nobody has its memory\n' 9 10)" ]
 	run --no-legend leases; [ "$(grep -c draining "$work/out")" = 2 ]
-	run release 11; is 0; quiet
+	run release 11; is 0; quiet; out "lease 11 drains until nobody has its memory"
+	run -q release 11; is 0; quiet; empty
 	run release; is 2
 }
 test_a_refused_release_says_who_may() {
