@@ -19,9 +19,13 @@ int main(int argc, char **argv)
 	uint32_t node_id;
 	uint64_t bytes;
 
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s POOL\n", argv[0]);
+		return 2;
+	}
 	r = sd_bus_open_system(&bus);
 	if (r >= 0)
-		r = sd_bus_path_encode("/org/nodeinit1/pool", argc > 1 ? argv[1] : "", &path);
+		r = sd_bus_path_encode("/org/nodeinit1/pool", argv[1], &path);
 	if (r >= 0) /* at least 1 MiB; where none is ready, wait for one */
 		r = sd_bus_call_method(bus, "org.nodeinit1", path, "org.nodeinit1.Pool", "Lease",
 		                       &error, &reply, "ta{sv}", UINT64_C(1) << 20, 1, "wait", "b",
@@ -29,6 +33,10 @@ int main(int argc, char **argv)
 	if (r >= 0) /* both descriptors belong to the message, and live as long as it does */
 		r = sd_bus_message_read(reply, "hhsut", &memory_fd, &lifetime_fd, &id, &node_id,
 		                        &bytes);
+	if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_OBJECT)) {
+		fprintf(stderr, "no pool %s; meminitctl pools shows all\n", argv[1]);
+		return 1;
+	}
 	if (r < 0) {
 		fprintf(stderr, "no lease: %s\n", error.message ? error.message : strerror(-r));
 		return 1;

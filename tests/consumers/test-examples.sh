@@ -40,9 +40,9 @@ lease_gets_a_region_that_is_zeroed_each_time() {
 }
 lease_says_why_there_is_none() {
 	refused "$EXAMPLE_LEASE" nix
-	says 'no lease: .+'
+	says 'no pool nix; meminitctl pools shows all'
 	refused "$EXAMPLE_LEASE"
-	says 'no lease: .+'
+	says 'usage: .+ POOL'
 }
 dpdk_has_its_packets_in_the_lease() {
 	local options=(--no-pci --no-huge --no-shconf --no-telemetry -m 64 --iova-mode=va)

@@ -3,9 +3,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../daemon/base/clock.h"
@@ -313,6 +315,22 @@ START_TEST(test_a_second_daemon_ends_and_names_the_bus_name)
 }
 END_TEST
 
+START_TEST(test_a_wrong_option_leads_to_the_help)
+{
+	char said[512] = "";
+	FILE *out = popen("\"$NODEINITD\" --frob 2>&1", "r");
+	int status;
+
+	ck_assert_ptr_nonnull(out);
+	ck_assert_uint_gt(fread(said, 1, sizeof(said) - 1, out), 0);
+	status = pclose(out);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 2);
+	ck_assert_ptr_nonnull(strstr(said, "--frob"));
+	ck_assert_ptr_nonnull(strstr(said, "see nodeinitd --help\n"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("daemon-life");
@@ -335,6 +353,7 @@ int main(void)
 		tcase_add_test(tc, test_the_memory_of_the_idle_daemon_is_bounded);
 	tcase_add_test(tc, test_the_watchdog_is_fed_from_the_loop);
 	tcase_add_test(tc, test_without_a_bus_it_ends_and_says_which);
+	tcase_add_test(tc, test_a_wrong_option_leads_to_the_help);
 	tcase_add_test(tc, test_a_second_daemon_ends_and_names_the_bus_name);
 	suite_add_tcase(suite, tc);
 	return suite_main(suite);
