@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 
 #include "../base/size.h"
 #include "region-share.h"
@@ -246,6 +247,52 @@ int region_open_lent(struct share *share, uint64_t id)
 	const struct memory *memory = lent_memory(share, id);
 
 	return memory ? share->context->memory->open_again(memory) : -ENOENT;
+}
+
+/* Ready or lent, and so not the worker's while we have the lock. Return: NULL: neither. */
+static const struct region *whole_find(struct region_share *regions, uint64_t id)
+{
+	struct region **slot = lent_find(regions, id);
+	const struct region *region;
+
+	if (slot)
+		return *slot;
+	region = TAILQ_FIRST(&regions->stock);
+	while (region && region->id != id)
+		region = TAILQ_NEXT(region, link);
+	return region;
+}
+
+int region_duplicate(struct share *share, uint64_t id, uint64_t *ret_bytes)
+{
+	struct region_share *regions = (struct region_share *) share;
+	const struct region *region;
+	int fd = -ENOENT;
+
+	region_share_lock(regions);
+	region = whole_find(regions, id);
+	if (region) {
+		fd = fcntl(region->memory.fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			fd = -errno;
+		else
+			*ret_bytes = region->bytes;
+	}
+	region_share_unlock(regions);
+	return fd;
+}
+
+bool region_is_replaced(struct share *share, uint64_t id)
+{
+	struct region_share *regions = (struct region_share *) share;
+	struct region **slot;
+	bool is_replaced;
+
+	region_share_lock(regions);
+	slot = lent_find(regions, id);
+	is_replaced = slot && !(*slot)->is_aside;
+	region_share_unlock(regions);
+	return is_replaced;
 }
 
 int region_is_lent_in_use(struct share *share, uint64_t id)

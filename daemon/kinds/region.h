@@ -58,6 +58,16 @@ int region_unlend(struct share *share, uint64_t id);
  * caller's; -ENOENT it is not lent; -errno. */
 int region_open_lent(struct share *share, uint64_t id);
 
+/*
+ * A duplicate of our own descriptor of a region that is ready or lent, for the store: the same
+ * description, so that is_in_use says the same. Return: a descriptor, the caller's, and *ret_bytes;
+ * -ENOENT it is neither; -EMFILE.
+ */
+int region_duplicate(struct share *share, uint64_t id, uint64_t *ret_bytes);
+
+/* Whether another region is built in the place of a lent one when it comes back. */
+bool region_is_replaced(struct share *share, uint64_t id);
+
 /* memory_ops.is_in_use of a lent region. Return: 1; 0; -EOPNOTSUPP; -ENOENT it is not lent; -errno.
  */
 int region_is_lent_in_use(struct share *share, uint64_t id);

@@ -93,8 +93,13 @@ static enum outlook take_back(struct book *book, struct book_lease *lease, bool 
 {
 	int r = 0;
 
-	if (is_sure && book_needs_pages(lease))
+	if (is_sure && book_needs_pages(lease)) {
+		if (lease->nr_pages_before == 0) {
+			book_note_pages(book, lease);
+			turn->nr_looks--;
+		}
 		r = book_empty_step(lease, &turn->step_bytes);
+	}
 	if (r != 0)
 		return r < 0 ? LATER : AT_ONCE;
 	if (!is_sure || book_needs_pages(lease)) {

@@ -44,6 +44,8 @@ struct book_lease {
 	uint64_t due_usec;      /* draining: when to look again; 0 at once */
 	uint64_t wait_usec;     /* and how long after that */
 	uint64_t emptied_bytes; /* draining: given back so far */
+	/* draining: what the node's pool had before any of that; 0: not yet known */
+	uint64_t nr_pages_before;
 	char pool[RECORD_NAME_BYTES_MAX];
 	char unit[RECORD_UNIT_BYTES_MAX];
 };
@@ -112,11 +114,14 @@ uint64_t book_step_bytes(const struct memory *memory, uint64_t done_bytes);
 bool book_discard_step(struct book *book);
 
 /*
- * Whether @lease's replacement is built of the very pages that it has. Those of a huge page pool
- * are: a lessee who still holds some (vmsplice(2), a registered buffer, RDMA) would make another
- * region fall short, and nobody would know why.
+ * Whether another region takes the place of @lease's, and is built of the very pages that it has.
+ * One of a huge page pool is: a lessee who still holds some (vmsplice(2), a registered buffer,
+ * RDMA) would make it fall short, and nobody would know why.
  */
 bool book_needs_pages(const struct book_lease *lease);
+
+/* Before any of its pages is given back: keep in mind what the node's pool has. */
+void book_note_pages(const struct book *book, struct book_lease *lease);
 
 /*
  * A step towards giving all its pages back; *step_bytes becomes less by what that was.
@@ -124,8 +129,12 @@ bool book_needs_pages(const struct book_lease *lease);
  */
 int book_empty_step(struct book_lease *lease, uint64_t *step_bytes);
 
-/* Whether the node has room for the lease's replacement, and for what else its share lacks. */
-bool book_has_room(const struct book *book, const struct book_lease *lease);
+/*
+ * Whether the node has room for the lease's replacement, and for what else its share lacks; or does
+ * not need it. Huge pages that are missing because the node's pool was made smaller meanwhile are
+ * kept by nobody: they are for the next round to add anew.
+ */
+bool book_has_room(const struct book *book, struct book_lease *lease);
 
 /* Strike @id out: its memory is gone. */
 void book_strike_out(struct book *book, uint64_t id);

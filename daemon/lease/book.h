@@ -12,6 +12,8 @@
  * fallback in book_poll()); the region is given back to its share to be destroyed and built anew.
  * One of a huge page pool is emptied first, and over when the node has the pages for another one:
  * as long as a former lessee keeps some of them, his lease is in the list to show who that is.
+ * Pages that the node's pool has lost meanwhile, as it was made smaller, nobody keeps; and a region
+ * that no pool has a place for any more is not replaced: neither is waited for.
  * A returned region is never handed out again: pages of it may still be held by vmsplice(2), a
  * registered buffer or RDMA.
  */
@@ -139,8 +141,9 @@ struct book_event {
  * Take note of closed lifetimes, and look whether draining regions are free: those that are due by
  * now, each again after 10 ms, then doubling up to 5 s. Where the kernel does not say who has a
  * file (is_in_use: -EOPNOTSUPP, or the descriptor was lost) a region is over once the node has as
- * many free pages of its size as it holds: then its replacement can be built beside it. Its memory
- * is not emptied then, only let go of: it stays with whoever may have it, and is on no record.
+ * many free pages of its size as it holds: then its replacement can be built beside it; or where
+ * there will be none. Its memory is not emptied then, only let go of: it stays with whoever may
+ * have it, and is on no record.
  * @event is called for each change. Return: when to call again (monotonic µs); UINT64_MAX: not
  * before book_fd() is readable.
  */

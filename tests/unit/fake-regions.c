@@ -17,6 +17,7 @@ struct place {
 	uint64_t bytes;
 	int fd;
 	bool is_abandoned;
+	bool is_aside;     /* goes with its region */
 	bool is_made_told; /* or nobody wants to know */
 	bool is_ready_told;
 };
@@ -298,6 +299,8 @@ static void empty(struct fake_share *fake_share, struct place *place)
 	place->state = PLACE_FREE;
 	place->id = 0;
 	place->is_abandoned = place->is_made_told = place->is_ready_told = false;
+	if (place->is_aside)
+		*place = fake_share->places[--fake_share->nr_places];
 }
 
 struct share *fake_share_free(struct share *share)
@@ -447,6 +450,28 @@ int region_open_lent(struct share *share, uint64_t id)
 	return fcntl(place->fd, F_DUPFD_CLOEXEC, 0);
 }
 
+int region_duplicate(struct share *share, uint64_t id, uint64_t *ret_bytes)
+{
+	struct fake_share *fake_share = fake_of(share);
+	const struct place *place = fake_share->places;
+	const struct place *end = place + fake_share->nr_places;
+
+	while (place < end &&
+	       (place->id != id || (place->state != PLACE_READY && place->state != PLACE_LENT)))
+		place++;
+	if (place == end || fake.is_fd_mute)
+		return place == end ? -ENOENT : -EMFILE;
+	*ret_bytes = place->bytes;
+	return fcntl(place->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+bool region_is_replaced(struct share *share, uint64_t id)
+{
+	const struct place *place = find_lent(share, id);
+
+	return place && !place->is_aside;
+}
+
 int region_is_lent_in_use(struct share *share, uint64_t id)
 {
 	struct place *place = find_lent(share, id);
@@ -454,36 +479,36 @@ int region_is_lent_in_use(struct share *share, uint64_t id)
 	return place ? probe(piece_of_fd(place->fd)) : -ENOENT;
 }
 
-int region_return(struct share *share, uint64_t id)
+static int spend(struct share *share, uint64_t id, bool is_abandoned)
 {
 	struct place *place = find_lent(share, id);
 
 	if (!place)
 		return -ENOENT;
 	place->state = PLACE_SPENT;
+	place->is_abandoned = is_abandoned;
 	return 0;
+}
+
+int region_return(struct share *share, uint64_t id)
+{
+	return spend(share, id, false);
 }
 
 int region_abandon(struct share *share, uint64_t id)
 {
-	struct place *place = find_lent(share, id);
-
-	if (!place)
-		return -ENOENT;
-	place->state = PLACE_SPENT;
-	place->is_abandoned = true;
-	return 0;
+	return spend(share, id, true);
 }
 
 int region_discard_lent(struct share *share, uint64_t id, uint64_t offset_bytes, uint64_t bytes)
 {
 	struct place *place = find_lent(share, id);
-	struct memory memory = { .bytes = place ? place->bytes : 0,
-		                 .page_bytes = share->page_bytes };
+	struct memory memory = { .page_bytes = share->page_bytes };
 
 	if (!place)
 		return -ENOENT;
 	memory.fd = place->fd;
+	memory.bytes = place->bytes;
 	return fake_memory_discard(&memory, offset_bytes, bytes);
 }
 
@@ -530,7 +555,8 @@ static struct place *place_for(struct fake_share *fake_share, uint64_t bytes, bo
 	places = reallocarray(fake_share->places, fake_share->nr_places + 1, sizeof(*places));
 	must(places);
 	fake_share->places = places;
-	places[fake_share->nr_places] = (struct place){ .bytes = bytes, .fd = -1 };
+	places[fake_share->nr_places] =
+		(struct place){ .bytes = bytes, .fd = -1, .is_aside = true };
 	return &places[fake_share->nr_places++];
 }
 

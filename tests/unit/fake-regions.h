@@ -79,7 +79,7 @@ size_t fake_memory_nr(void);
 /* The next @nr_times that a lent region is opened again: -@error. */
 void fake_regions_fail_open(int error, unsigned nr_times);
 
-/* News of a region that was made come without its descriptor. */
+/* There is no descriptor left for a duplicate: news of a region that was made come without. */
 void fake_regions_mute_fd(bool is_mute);
 
 /* The next @nr_times that a region is adopted: -@error. */

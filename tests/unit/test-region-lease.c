@@ -236,6 +236,50 @@ START_TEST(test_a_lessee_gets_a_description_of_a_lent_region_only)
 }
 END_TEST
 
+/* Flags belong to the description: what has been marked is seen through another duplicate of it. */
+static void mark(int fd)
+{
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	ck_assert_int_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	(void) close(fd);
+}
+
+static bool is_marked(struct share *share, uint64_t id)
+{
+	uint64_t bytes = 0;
+	scoped(fd_closep) int fd = region_duplicate(share, id, &bytes);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_uint_eq(bytes, REGION);
+	return fcntl(fd, F_GETFL) & O_NONBLOCK;
+}
+
+START_TEST(test_what_is_ready_or_lent_can_be_duplicated_and_nothing_else)
+{
+	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, 0);
+	uint64_t id = drive_lend(share), ready_id = id == 1 ? 2 : 1, bytes = 7;
+	struct rlimit before, none;
+
+	ck_assert(!is_marked(share, id));
+	mark(region_duplicate(share, id, &bytes));
+	ck_assert(is_marked(share, id));
+	ck_assert(!is_marked(share, ready_id));
+	bytes = 7;
+	ck_assert_int_eq(region_duplicate(share, 3, &bytes), -ENOENT);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	/* What the kernel says where the limit is 0. */
+	ck_assert_int_lt(region_duplicate(share, id, &bytes), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_int_eq(region_return(share, id), 0);
+	ck_assert_int_eq(region_duplicate(share, id, &bytes), -ENOENT);
+	ck_assert_uint_eq(bytes, 7);
+}
+END_TEST
+
 START_TEST(test_whether_it_is_in_use_is_asked_of_that_very_memory)
 {
 	static const int answers[] = { 1, 0, -EOPNOTSUPP };
@@ -282,6 +326,7 @@ END_TEST
 START_TEST(test_a_lent_region_that_has_no_place_any_more_is_kept_and_not_replaced)
 {
 	struct share *share = full_share(PLAN_PAGE_BASE, 4 * REGION, 0);
+	unsigned nr_replaced = 0;
 	uint64_t ids[3];
 
 	for (unsigned i = 0; i < 3; i++)
@@ -290,6 +335,10 @@ START_TEST(test_a_lent_region_that_has_no_place_any_more_is_kept_and_not_replace
 	ck_assert_uint_eq(share->parts[STAGE_EARLY].want_bytes, REGION);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 3 * REGION);
 	ck_assert_uint_eq(drive_regions(share).nr_lent, 3);
+	for (unsigned i = 0; i < 3; i++)
+		nr_replaced += region_is_replaced(share, ids[i]);
+	ck_assert_uint_eq(nr_replaced, 1);
+	ck_assert(!region_is_replaced(share, 100));
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(region_is_lent_in_use(share, ids[i]), 0);
 		ck_assert_int_eq(region_return(share, ids[i]), 0);
@@ -526,6 +575,7 @@ int main(void)
 	tcase_add_test(tcase, test_a_refill_that_runs_short_says_so_and_a_later_one_ends_it);
 	tcase_add_test(tcase, test_poison_of_former_rounds_does_not_end_a_later_one);
 	tcase_add_test(tcase, test_a_lessee_gets_a_description_of_a_lent_region_only);
+	tcase_add_test(tcase, test_what_is_ready_or_lent_can_be_duplicated_and_nothing_else);
 	tcase_add_test(tcase, test_whether_it_is_in_use_is_asked_of_that_very_memory);
 	tcase_add_test(tcase, test_shrinking_takes_what_is_not_lent_and_moves_what_is);
 	tcase_add_test(tcase,
