@@ -20,7 +20,8 @@ void lease_look_ahead(const struct managed_pool *pool, const struct lease_reques
 
 	for (size_t i = 0; i < pool->nr_shares; i++) {
 		const struct managed_share *share = &pool->shares[i];
-		bool is_settled = share_state_is_settled(share->state) && !share->is_refilling;
+		bool is_settled = share_state_is_settled(share->state) && !share->is_refilling &&
+		                  share->refill_usec == UINT64_MAX;
 
 		if (!lease_is_node_meant(request, share->node_id))
 			continue;

@@ -16,6 +16,7 @@
 
 static void waiter_clear(struct lease_waiter *waiter)
 {
+	free(waiter->gids);
 	free(waiter->pool);
 	*waiter = (struct lease_waiter){ 0 };
 }
@@ -23,21 +24,21 @@ static void waiter_clear(struct lease_waiter *waiter)
 static int waiter_add(struct leases *leases, struct lease_call *call,
                       const struct lease_request *request)
 {
-	char *pool = strdup(request->pool);
-	struct lease_waiter *waiter =
-		pool ? array_add((void **) &leases->waiters, &leases->nr_waiters, sizeof(*waiter))
-		     : NULL;
+	scoped(freep) char *pool = strdup(request->pool);
+	scoped(freep) gid_t *gids = calloc(request->nr_gids + 1, sizeof(*gids));
+	struct lease_waiter *waiter;
 
-	if (!waiter) {
-		free(pool);
+	if (!pool || !gids)
 		return -ENOMEM;
-	}
+	waiter = array_add((void **) &leases->waiters, &leases->nr_waiters, sizeof(*waiter));
+	if (!waiter)
+		return -ENOMEM;
+	if (request->nr_gids > 0)
+		memcpy(gids, request->gids, request->nr_gids * sizeof(*gids));
 	waiter->call = call;
-	waiter->pool = pool;
 	waiter->request = *request;
-	waiter->request.pool = pool;
-	waiter->request.gids = NULL;
-	waiter->request.nr_gids = 0;
+	waiter->request.pool = waiter->pool = take(pool);
+	waiter->request.gids = waiter->gids = take(gids);
 	waiter->until_usec = clock_monotonic_usec() + WAIT_LIMIT_USEC;
 	return 0;
 }
@@ -114,7 +115,9 @@ uint64_t lease_calls_serve(struct manager *manager, uint64_t now_usec)
 	for (size_t i = 0; i < leases->nr_waiters;) {
 		struct lease_waiter *waiter = &leases->waiters[i];
 
-		if (lease_grant_try(manager, waiter->call, &waiter->request, true)) {
+		/* a Reload may have taken away what it was allowed */
+		if (!lease_grant_may(manager, waiter->call, &waiter->request) ||
+		    lease_grant_try(manager, waiter->call, &waiter->request, true)) {
 			waiter_remove(leases, i);
 		} else if (now_usec >= waiter->until_usec) {
 			lease_grant_refuse(manager, waiter->call, -EBUSY,

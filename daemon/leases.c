@@ -235,18 +235,27 @@ void leases_share_comes(struct share *share, struct managed_share *managed, cons
 
 	if (!manager->leases.book || !share_has_regions(share))
 		return;
-	managed->is_wanted = false; /* asked for again by the next look */
 	book_restore_share(manager->leases.book, share, pool);
 	share->ops->share_read(share, &status);
 	managed->done_bytes += status.done_bytes; /* nothing that its work begins with */
+}
+
+static bool is_leaving(const struct inventory *inventory, const struct share *share)
+{
+	for (size_t i = 0; i < inventory->nr_leaving; i++)
+		if (inventory->leaving[i].piece.share == share)
+			return true;
+	return false;
 }
 
 void leases_share_leaves(struct share *share, void *arg)
 {
 	struct manager *manager = arg;
 
+	if (!manager->leases.book || !share_has_regions(share))
+		return;
 	/* what stays in the store stays on record, too */
-	if (manager->leases.book && share_has_regions(share) && !manager->keeps_memory)
+	if (!manager->keeps_memory || is_leaving(&manager->inventory, share))
 		book_forget_share(manager->leases.book, share);
 }
 

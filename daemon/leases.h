@@ -20,8 +20,9 @@ struct manager;
 /* A call that waits for a region. */
 struct lease_waiter {
 	struct lease_call *call;      /* the bus's; to be answered once */
-	struct lease_request request; /* its pool is owned, its groups were used up */
+	struct lease_request request; /* its pool and groups are those below */
 	char *pool;
+	gid_t *gids;
 	uint64_t until_usec; /* monotonic: answered by then */
 };
 

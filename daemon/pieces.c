@@ -185,6 +185,8 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 		return r;
 	}
 	*slot = piece;
+	if (managed->is_wanted)
+		run_want(piece.run, true);
 	managed_share_begin(managed);
 	managed->is_giving_back = false; /* the work decides the state */
 	return 0;

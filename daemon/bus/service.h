@@ -104,8 +104,9 @@ DEFINE_SCOPED(struct bus_service *, bus_service_free)
 
 /*
  * Ask the service manager what it is about to do with this process's unit. @answered is called at
- * most once, from the loop: with "stop", "restart", another type of job, or "" when it has none or
- * does not say. Return: 0; -ENOTCONN there is nobody to ask; -errno. @answered is not called then.
+ * most once, from the loop or, when nothing can be asked, before this returns: with "stop",
+ * "restart", another type of job, or "" when it has none or does not say. Return: 0; -ENOTCONN
+ * there is nobody to ask; -errno. @answered is not called then.
  */
 int bus_service_ask_job(struct bus_service *service,
                         void (*answered)(void *arg, const char *job_type), void *arg);

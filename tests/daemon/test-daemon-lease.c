@@ -118,11 +118,10 @@ START_TEST(test_the_list_says_who_has_what_since_when)
 }
 END_TEST
 
-/* Run @body as another user, on a connection of its own. */
-static void as_other_user(void (*body)(struct daemon_fixture *fixture))
+/* Run @body as another user, on a connection of its own. To be followed by wait_other_user(). */
+static pid_t start_other_user(void (*body)(struct daemon_fixture *fixture))
 {
 	pid_t pid = fork();
-	int status;
 
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
@@ -135,8 +134,20 @@ static void as_other_user(void (*body)(struct daemon_fixture *fixture))
 		body(&other); /* a failed assertion ends the child with another status */
 		_exit(0);
 	}
+	return pid;
+}
+
+static void wait_other_user(pid_t pid)
+{
+	int status;
+
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the other user: %x", status);
+}
+
+static void as_other_user(void (*body)(struct daemon_fixture *fixture))
+{
+	wait_other_user(start_other_user(body));
 }
 
 static void other_may(struct daemon_fixture *fixture)
@@ -302,6 +313,46 @@ static void wait_answer(sd_bus_message *const *answer)
 	}
 }
 
+static int asked[2];
+
+static void other_waits_and_is_refused(struct daemon_fixture *fixture)
+{
+	const struct daemon_lease_options waiting = { .may_wait = true };
+	scoped(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
+	scoped(freep) struct daemon_lease_line *lines = NULL;
+
+	d = *fixture; /* in this process, the other user's connection */
+	ask("small", 0, &waiting, &answer);
+	/* answered in order: it has been read, and waits */
+	ck_assert_uint_eq(daemon_leases(&d, &lines), 2);
+	ck_assert_ptr_null(answer);
+	ck_assert_int_eq(write(asked[1], "x", 1), 1);
+	wait_answer(&answer);
+	ck_assert(sd_bus_message_is_method_error(answer, SD_BUS_ERROR_ACCESS_DENIED));
+}
+
+START_TEST(test_who_waits_is_judged_by_what_a_reload_has_left_him)
+{
+	struct daemon_lease leases[2];
+	char letter;
+	pid_t pid;
+
+	scene_write_pool(&d, "small", "8M", "4M", "Users=65534\n");
+	(void) scene_start(&d, "small");
+	for (size_t i = 0; i < 2; i++)
+		scene_lease(&d, "small", 0, NULL, &leases[i]);
+	ck_assert_int_eq(pipe(asked), 0);
+	pid = start_other_user(other_waits_and_is_refused);
+	(void) close(asked[1]);
+	ck_assert_int_eq(read(asked[0], &letter, 1), 1);
+	scene_write_pool(&d, "small", "8M", "4M", NULL);
+	scene_reload(&d);
+	wait_other_user(pid);
+	for (size_t i = 0; i < 2; i++)
+		daemon_lease_close(&leases[i]);
+}
+END_TEST
+
 START_TEST(test_when_all_is_leased_one_may_wait_for_the_next)
 {
 	const struct daemon_lease_options waiting = { .may_wait = true };
@@ -409,6 +460,7 @@ int main(void)
 	/* only root can become somebody else */
 	if (geteuid() == 0) {
 		tcase_add_test(tc, test_only_users_and_groups_of_the_pool_may_lease);
+		tcase_add_test(tc, test_who_waits_is_judged_by_what_a_reload_has_left_him);
 		tcase_add_test(tc, test_a_lease_is_released_by_its_owner_and_root_only);
 	}
 	tcase_add_test(tc, test_a_quota_of_leases_is_kept_and_named);
