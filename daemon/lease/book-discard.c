@@ -14,6 +14,7 @@ void book_strike_out(struct book *book, uint64_t id)
 	record_remove(book->setup.record, id);
 	store_remove(book->setup.store, STORE_REGION, id);
 	idmap_remove(&book->shares, id);
+	idmap_remove(&book->unstored, id);
 }
 
 static int reserve(struct book *book)

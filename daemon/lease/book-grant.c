@@ -145,6 +145,7 @@ int book_grant(struct book *book, const struct book_request *request, struct sha
 	}
 	/* News of it that wait would otherwise come after what is written now. */
 	book_take_news(book, share, request->pool);
+	book_store_again(book, share, request->pool, id);
 	describe(book, request, share, id, bytes, &entry);
 	r = hand_out(book, share, &entry, ret);
 	if (r < 0)

@@ -10,12 +10,14 @@
  *     book-pages.c    and until its pages are back, where they are needed
  *     book-discard.c  regions without a share are given back in steps
  *     book-news.c     what the shares made and destroyed goes on record
+ *     book-store.c    and into the store, or is tried again
  *     book-restore.c  what an earlier process left
  */
 #pragma once
 
 #include "../base/idmap.h"
 #include "../base/size.h"
+#include "../kinds/region.h"
 #include "book.h"
 #include "lifetimes.h"
 
@@ -28,6 +30,10 @@
 
 #define BOOK_FIRST_PROBE_USEC UINT64_C(10000)
 #define BOOK_LAST_PROBE_USEC  UINT64_C(5000000)
+
+/* Regions to be stored that are kept in mind, and how many of a share are tried in one look. */
+#define BOOK_UNSTORED_MAX  256
+#define BOOK_STORES_A_LOOK 16
 
 struct book_lease {
 	uint64_t id;
@@ -68,6 +74,10 @@ struct book {
 	size_t nr_discards;
 	size_t discards_max;
 	struct idmap shares; /* region -> the address of its share */
+	/* Region that is not on record, or not in the store -> the address of its share. */
+	struct idmap unstored;
+	size_t next_unstored;   /* its place where the next look begins */
+	bool has_more_unstored; /* than there is room for: each that is lent is tried again */
 	/* Region without a share, of memory that counts against a cgroup -> its bytes. */
 	struct idmap inherited;
 	struct kernel *kernel; /* of the last share that was seen; borrowed */
@@ -135,6 +145,19 @@ int book_empty_step(struct book_lease *lease, uint64_t *step_bytes);
  * kept by nobody: they are for the next round to add anew.
  */
 bool book_has_room(const struct book *book, struct book_lease *lease);
+
+/* A region was made: on record and into the store, or in mind as what is to be tried again. */
+void book_store_made(struct book *book, struct share *share, const char *pool,
+                     const struct region_news *news);
+
+/* Try @id again, if that is to be done and it is ready or lent by now. */
+void book_store_again(struct book *book, struct share *share, const char *pool, uint64_t id);
+
+/* And some of all those of @share. */
+void book_store_rest(struct book *book, struct share *share, const char *pool);
+
+/* None of @share is tried again. */
+void book_store_forget(struct book *book, const struct share *share);
 
 /* Strike @id out: its memory is gone. */
 void book_strike_out(struct book *book, uint64_t id);

@@ -63,6 +63,7 @@ struct book *book_free(struct book *book)
 		book->setup.memory->release(&book->discards[i].memory);
 	book->lifetimes = lifetimes_free(book->lifetimes);
 	idmap_clear(&book->shares);
+	idmap_clear(&book->unstored);
 	idmap_clear(&book->inherited);
 	idmap_clear(&book->restored);
 	free(book->leases);
