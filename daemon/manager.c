@@ -208,7 +208,7 @@ int manager_new(const struct manager_setup *setup, struct manager **ret)
 	return 0;
 }
 
-int manager_start(struct manager *manager)
+static int start(struct manager *manager)
 {
 	int r;
 
@@ -229,6 +229,16 @@ int manager_start(struct manager *manager)
 		return r;
 	}
 	return 0;
+}
+
+int manager_start(struct manager *manager)
+{
+	int r = start(manager);
+
+	/* The next process may have more luck, and what is leased is not to be forgotten. */
+	if (r < 0)
+		manager->keeps_memory = true;
+	return r;
 }
 
 static void on_job(void *arg, const char *job_type)

@@ -179,7 +179,9 @@ void objects_withdraw(struct bus_service *service)
 		bus_object_withdraw(objects->pools[i]);
 	for (size_t i = 0; i < objects->nr_nodes; i++)
 		bus_object_withdraw(objects->nodes[i]);
-	bus_object_withdraw(objects->manager);
+	/* NULL: there was no memory for it, and the service is given up half made. */
+	if (objects->manager)
+		bus_object_withdraw(objects->manager);
 }
 
 /* Make the object, put it on the bus where there is one, and into its place in the list. */
