@@ -24,6 +24,18 @@ static int read_at(int fd, unsigned char *bytes, size_t nr_bytes, uint64_t offse
 	return (size_t) nr_read == nr_bytes ? 0 : -EBADMSG;
 }
 
+/* Return: 0; -EBADMSG it is none that a record could be read from and written to. */
+static int check_file(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+		return -EBADMSG;
+	return 0;
+}
+
 /* Of the two headers the later one that is whole. */
 static int read_header(int fd, struct record_header *ret)
 {
@@ -213,6 +225,9 @@ int record_open(int fd, struct record **ret, size_t *ret_nr_damaged, uint32_t *r
 	size_t nr_damaged;
 	int r;
 
+	r = check_file(fd);
+	if (r < 0)
+		return r;
 	r = read_header(fd, &header);
 	if (r == -EPROTONOSUPPORT)
 		*ret_version = header.version;
