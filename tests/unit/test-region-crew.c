@@ -203,6 +203,20 @@ static void end_lease(struct share *share, uint64_t id, enum ending ending, bool
 	}
 }
 
+static uint64_t newest_id(void)
+{
+	return atomic_load(&drive.last_region_id);
+}
+
+static bool is_duplicated(struct share *share, uint64_t id)
+{
+	uint64_t bytes = 0;
+	int fd = region_duplicate(share, id, &bytes);
+
+	(void) fd_close(fd);
+	return fd >= 0 && bytes == REGION;
+}
+
 /* With one thread pieces are made in the order of their ids, and can be told apart by them. */
 static const unsigned engine_threads[] = { 1, 3 };
 
@@ -233,6 +247,10 @@ START_TEST(test_the_main_thread_lends_while_the_engine_works)
 			ck_assert_int_eq(region_is_lent_in_use(share, id), is_told_apart);
 			end_lease(share, id, (enum ending)(nr_lent % NR_ENDINGS), is_told_apart);
 		}
+		/* Of whatever state: filling, ready, lent, being destroyed, or long gone. */
+		(void) fd_close(region_duplicate(share, newest_id(), &bytes));
+		for (size_t i = 0; i < nr; i++)
+			ck_assert(is_duplicated(share, ids[i]));
 		ck_assert_uint_le(drive_status(share).done_bytes, 12 * REGION);
 		ck_assert_uint_eq(drive_regions(share).nr_lent, nr);
 		take_news(share);
