@@ -36,6 +36,8 @@ start_daemon() {
 stop_all() {
 	# shellcheck disable=SC2046 # one word a process
 	kill $(jobs -p) 2>/dev/null
+	# A test that failed may have left it stopped.
+	kill -CONT "$fake_pid" 2>/dev/null || :
 	wait
 	rm -rf "${work:?}"/*
 }
