@@ -169,7 +169,7 @@ tar -xf /dev/nvme0n1 -C / --no-same-owner --keep-directory-symlink; exec /vm/ini
 		-chardev "file,id=console,path=$out/console.txt" -serial chardev:console \
 		-chardev "$talk" -serial chardev:talk \
 		-kernel "$folder/vmlinux-$kernel" "${initrd[@]}" -append "console=ttyS0 quiet panic=-1 root=/dev/nvme0n3 rw rootfstype=ext4 \
-rootwait nokaslr no5lvl mitigations=off tsc=reliable random.trust_cpu=1 \
+rootwait nokaslr no5lvl mitigations=off clocksource=hpet random.trust_cpu=1 \
 systemd.unit=nodeinit-vm.target systemd.show_status=0 $kernel_words \
 init=/bin/sh -- -c \"$first_words\"" \
 		-device nvme,id=nvme,serial=nodeinit \
