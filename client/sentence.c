@@ -10,7 +10,7 @@
 struct amounts {
 	const char *state;
 	bool is_paused;
-	uint64_t total_bytes, done_bytes, short_bytes, rate_bytes, refill_bytes;
+	uint64_t total_bytes, done_bytes, short_bytes, rate_bytes, refill_bytes, draining_bytes;
 };
 
 static void add_pools(const struct model *model, char *const *names, struct amounts *sum)
@@ -24,6 +24,7 @@ static void add_pools(const struct model *model, char *const *names, struct amou
 		sum->done_bytes += pool->done_bytes;
 		sum->short_bytes += pool->short_bytes;
 		sum->refill_bytes += model_refill_bytes(pool);
+		sum->draining_bytes += pool->draining_bytes;
 		/* The first one that still works speaks for all. */
 		if (!sum->state || model_is_settled(sum->state))
 			sum->state = pool->state;
@@ -32,6 +33,7 @@ static void add_pools(const struct model *model, char *const *names, struct amou
 
 static void add_host(const struct model *model, struct amounts *sum)
 {
+	uint64_t total_bytes = 0, done_bytes = 0;
 	size_t i;
 
 	sum->state = model->host.state;
@@ -39,6 +41,14 @@ static void add_host(const struct model *model, struct amounts *sum)
 	sum->done_bytes = model->host.done_bytes;
 	sum->short_bytes = model->host.short_bytes;
 	sum->refill_bytes = model_refill_bytes_of_all(model);
+	for (i = 0; i < model->nr_pools; i++) {
+		total_bytes += model->pools[i].total_bytes;
+		done_bytes += model->pools[i].done_bytes;
+		sum->draining_bytes += model->pools[i].draining_bytes;
+	}
+	/* Pools speak before the host: its own sum may be one signal behind theirs. */
+	if (total_bytes == sum->total_bytes)
+		sum->done_bytes = done_bytes;
 	for (i = 0; i < model->nr_nodes; i++)
 		sum->rate_bytes += model->nodes[i].rate_bytes;
 }
@@ -54,6 +64,8 @@ static void print_amounts(const struct amounts *sum, FILE *out)
 		fprintf(out, ", %s short", text_size(sum->short_bytes, false, part));
 	if (sum->refill_bytes)
 		fprintf(out, ", refilling %s", text_size(sum->refill_bytes, false, part));
+	if (sum->draining_bytes)
+		fprintf(out, ", %s draining", text_size(sum->draining_bytes, false, part));
 	if (sum->rate_bytes && left_bytes) {
 		fprintf(out, ", %s/s", text_size(sum->rate_bytes, false, part));
 		fprintf(out, ", %s left", text_time_left(left_bytes, sum->rate_bytes, part));

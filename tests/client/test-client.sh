@@ -700,8 +700,9 @@ test_what_is_refilled_of_a_ready_pool_is_shown() {
 test_watch_follows_what_is_refilled_of_a_ready_host() {
 	two_nodes; all_ready; tell pool guests BytesDone=0; tell host BytesDone=0
 	run watch --timeout=50ms; is 3
-	run_behind watch; tell await GetAll 2; tell pool guests BytesDone=$((6 * GIB)); tell host BytesDone=$((6 * GIB))
-	tell pool guests BytesDraining=$((2 * GIB)); ended; is 0; err "ready, 75 %, 6 GiB of 8 GiB"; no err refilling
+	# The last word is that of the pools, whose signal may be in front of the host's.
+	run_behind watch; tell await GetAll 2; tell pool guests BytesDone=$((6 * GIB))
+	tell pool guests BytesDraining=$((2 * GIB)); ended; is 0; err "ready, 75 %, 6 GiB of 8 GiB, 2 GiB draining"; no err refilling
 }
 test_a_number_of_one_has_no_plural() {
 	tell node 0 Threads=1 State=ready; run status 0; is 0; out ", 1 thread"; no out threads
