@@ -25,6 +25,8 @@ void managed_share_begin(struct managed_share *share)
 	share->has_new_work = true;
 	share->began_usec = clock_monotonic_usec();
 	share->began_bytes = share->done_bytes;
+	/* its end is told, also when it is over before the next look */
+	share->logged_state = SHARE_WAITING;
 }
 
 struct managed_pool *inventory_pool(struct inventory *inventory, const char *name)

@@ -116,6 +116,20 @@ START_TEST(test_what_grew_is_logged_as_what_was_added)
 }
 END_TEST
 
+START_TEST(test_work_that_is_over_before_the_next_look_is_told_all_the_same)
+{
+	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=100p\nNodes=0\n");
+	start();
+	run_until(is_ready, "ready");
+	ck_assert_uint_eq(nr_lines_with("pool pages, node 0: ready"), 1);
+	managed_share_begin(share_of("pages", 0));
+	manager_look(manager);
+	ck_assert_uint_eq(nr_lines_with("pool pages, node 0: ready"), 2);
+	manager_look(manager);
+	ck_assert_uint_eq(nr_lines_with("pool pages, node 0: ready"), 2);
+}
+END_TEST
+
 START_TEST(test_a_pool_that_shrinks_and_grows_at_once_is_never_called_failed)
 {
 	daemon_write_pool(&d, "guests", region_pool);
@@ -237,6 +251,7 @@ int main(void)
 	tcase_add_test(tc, test_a_pool_that_comes_with_a_reload_gets_pages_of_its_own);
 	tcase_add_test(tc, test_new_settings_count_unless_their_own_file_is_refused);
 	tcase_add_test(tc, test_what_grew_is_logged_as_what_was_added);
+	tcase_add_test(tc, test_work_that_is_over_before_the_next_look_is_told_all_the_same);
 	tcase_add_test(tc, test_a_pool_that_shrinks_and_grows_at_once_is_never_called_failed);
 	tcase_add_test(tc, test_a_pools_directory_that_cannot_be_read_takes_nothing_away);
 	tcase_add_test(tc, test_pages_that_somebody_took_away_since_are_brought_back_by_a_reload);
