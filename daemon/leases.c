@@ -140,32 +140,39 @@ int leases_open(struct manager *manager)
 	return 0;
 }
 
+static const char *plural(size_t nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
 void leases_restored(struct manager *manager)
 {
 	struct leases *leases = &manager->leases;
-	struct book_restored restored;
+	struct book_restored got;
 	char bytes[SIZE_TEXT_MAX];
 
 	if (!leases->book)
 		return;
-	book_restore_end(leases->book, &restored);
-	if (restored.nr_ready + restored.nr_resumed + restored.nr_leases + restored.nr_ended > 0)
-		report_event(LOG_LEVEL_INFO, MESSAGE_RESTORED,
-		             "taken over from an earlier process: %zu ready regions (%s), %zu half "
-		             "filled, %zu leases, %zu that ended meanwhile",
-		             restored.nr_ready, size_text(restored.ready_bytes, bytes),
-		             restored.nr_resumed, restored.nr_leases, restored.nr_ended);
-	if (restored.nr_lost > 0)
+	book_restore_end(leases->book, &got);
+	if (got.nr_ready + got.nr_resumed + got.nr_leases + got.nr_ended > 0)
+		report_event(
+			LOG_LEVEL_INFO, MESSAGE_RESTORED,
+			"taken over from an earlier process: %zu ready region%s (%s), %zu half "
+			"filled, %zu lease%s, %zu that ended meanwhile",
+			got.nr_ready, plural(got.nr_ready), size_text(got.ready_bytes, bytes),
+			got.nr_resumed, got.nr_leases, plural(got.nr_leases), got.nr_ended);
+	if (got.nr_lost > 0)
 		report_event(
 			LOG_LEVEL_WARNING, MESSAGE_RESTORED,
-			"%zu regions are on record and not in the service manager's store, which "
-			"may be too small (FileDescriptorStoreMax=); they are filled again",
-			restored.nr_lost);
-	if (restored.nr_unplaced + restored.nr_unknown > 0)
+			"%zu of the regions on record not in the service manager's store, which "
+			"may be too small (FileDescriptorStoreMax=): filled again",
+			got.nr_lost);
+	if (got.nr_unplaced + got.nr_unknown > 0)
 		report_event(LOG_LEVEL_INFO, MESSAGE_RESTORED,
-		             "%zu regions have no place in any pool any more, %zu descriptors are "
-		             "unknown: given back",
-		             restored.nr_unplaced, restored.nr_unknown);
+		             "given back: %zu region%s that no pool has a place for any more, %zu "
+		             "unknown descriptor%s",
+		             got.nr_unplaced, plural(got.nr_unplaced), got.nr_unknown,
+		             plural(got.nr_unknown));
 }
 
 static void unknown_name(void *arg, const char *what, const char *name)
@@ -323,8 +330,8 @@ void leases_stop(struct manager *manager, bool keep)
 
 	lease_calls_end(manager);
 	if (!keep && leases->book && book_nr(leases->book) > 0)
-		log_info("%zu leased or draining regions stay with who has them",
-		         book_nr(leases->book));
+		log_info("%zu leased or draining region%s left with who has them",
+		         book_nr(leases->book), plural(book_nr(leases->book)));
 	ev_timer_stop(manager->setup.loop, &leases->poll);
 	ev_io_stop(manager->setup.loop, &leases->ended);
 	if (keep && leases->book) {

@@ -99,7 +99,7 @@ static void expect_whole_and_leased(void)
 	(void) snprintf(found, sizeof(found), ": %" PRIu64 " ready regions (",
 	                total_bytes / REGION_BYTES - 1);
 	expect_logged(found);
-	expect_logged(", 0 half filled, 1 leases");
+	expect_logged(", 0 half filled, 1 lease,");
 	scene_lease(&d, "small", 0, NULL, &other);
 	scene_expect_zero(&other);
 	daemon_lease_close(&other);

@@ -246,7 +246,7 @@ ok "with both leases" both_lessees
 ok "and the same store" property nodeinitd NFileDescriptorStore 11
 mark
 kill -KILL "$(systemctl show -P MainPID nodeinitd)" "$(systemctl show -P MainPID other)"
-ok "a lessee that is killed along with it" taken_over '6 ready regions .*, 1 leases, 1 that ended'
+ok "a lessee that is killed along with it" taken_over '6 ready regions .*, 1 lease, 1 that ended'
 ok "drains, and its region comes back" eventually is_whole
 ok "the other one stays" lease_line lessee root leased
 ok "a stop" systemctl stop nodeinitd
