@@ -4,6 +4,8 @@
  * has lines for each CPU in each zone, so it is read only where there is such memory.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,14 +34,32 @@ static char *read_zones(struct kernel *kernel)
 }
 
 /*
- * "Node 2, zone   Normal" and, below it, "        cma      32768" in pages. No sscanf(3): each call
- * would look for the end of the whole text.
+ * The next line of @rest, as much of it as matters here, which is what string functions then see:
+ * some of them look for the end of all that they are given. Return: false at the end.
  */
-static void take_zones(const char *line, struct machine *machine)
+static bool next_line(const char **rest, const char *end, char *ret_line, size_t line_bytes)
 {
-	struct machine_node *node = NULL;
+	size_t bytes = (size_t) (end - *rest);
+	const char *line_end = memchr(*rest, '\n', bytes);
 
-	for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+	if (bytes == 0)
+		return false;
+	if (line_end)
+		bytes = (size_t) (line_end - *rest);
+	(void) snprintf(ret_line, line_bytes, "%.*s", (int) bytes_min(bytes, line_bytes - 1),
+	                *rest);
+	*rest = line_end ? line_end + 1 : end;
+	return true;
+}
+
+/* "Node 2, zone   Normal" and, below it, "        cma      32768" in pages. */
+static void take_zones(const char *text, struct machine *machine)
+{
+	const char *end = text + strlen(text);
+	struct machine_node *node = NULL;
+	char line[128];
+
+	while (next_line(&text, end, line, sizeof(line))) {
 		const char *word = line + strspn(line, " ");
 		const struct machine_node *found;
 
