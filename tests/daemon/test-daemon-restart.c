@@ -101,6 +101,7 @@ static void start_and_expect_all(const char *names_before)
 	ck_assert_uint_eq(scene_pool_bytes(&d, "small", "BytesDone"), total_bytes);
 	daemon_wait_state(&d, NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, "ready");
 	expect_not_logged("started");
+	expect_logged(": ready, 32 MiB in service");
 	names = daemon_store_names(&d);
 	ck_assert_str_eq(names, names_before);
 }
@@ -323,7 +324,8 @@ START_TEST(test_without_a_store_it_starts_afresh_and_lessees_keep_their_memory)
 	kill_daemon();
 	ck_assert_uint_eq(scene_start(&d, "small"), total_bytes);
 	scene_wait_pool_bytes(&d, "small", "BytesDone", total_bytes);
-	expect_logged("started, 32 MiB to do");
+	expect_logged(": ready, 32 MiB in ");
+	expect_not_logged(": ready, 32 MiB in service"); /* which is said of what was there */
 	ck_assert_str_eq(scene_lease_state(&d, leases[0].id), "");
 	scene_expect_pattern(&leases[0], 0);
 	daemon_lease_close(&leases[0]);
