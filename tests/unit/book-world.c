@@ -319,3 +319,36 @@ size_t world_nr_fds(void)
 		nr++;
 	return nr;
 }
+
+void world_start_full(enum plan_page page, uint64_t region_bytes, size_t nr_regions)
+{
+	world_reset();
+	(void) world_add_share("guests", 0, page, region_bytes, nr_regions);
+	world_start();
+	fake_share_fill_all(world.shares[0]);
+	world_news();
+}
+
+uint64_t world_lease_id(uid_t uid)
+{
+	ck_assert_int_eq(world_lease(uid, 0), 0);
+	return world.clients[world.nr_clients - 1].id;
+}
+
+struct region_counts world_counts(unsigned i)
+{
+	struct region_counts counts;
+
+	region_count_states(world.shares[i], &counts);
+	return counts;
+}
+
+void world_expect_sums(const char *pool, unsigned node_id, uint64_t leased_bytes,
+                       uint64_t draining_bytes)
+{
+	uint64_t leased, draining;
+
+	book_sums(world.book, pool, node_id, &leased, &draining);
+	ck_assert_uint_eq(leased, leased_bytes);
+	ck_assert_uint_eq(draining, draining_bytes);
+}

@@ -127,3 +127,15 @@ struct lease world_find(uint64_t id);
 
 /* Descriptors that this process has open. */
 size_t world_nr_fds(void);
+
+/* Begin with a pool "guests" of @nr_regions on node 0, all of them ready. */
+void world_start_full(enum plan_page page, uint64_t region_bytes, size_t nr_regions);
+
+/* A lease of any region, which succeeds. Return: its id. */
+uint64_t world_lease_id(uid_t uid);
+
+/* Of share @i. */
+struct region_counts world_counts(unsigned i);
+
+void world_expect_sums(const char *pool, unsigned node_id, uint64_t leased_bytes,
+                       uint64_t draining_bytes);

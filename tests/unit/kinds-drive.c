@@ -129,3 +129,29 @@ uint64_t drive_lend(struct share *share)
 	ck_assert_int_eq(region_lend(share, 0, &id, &bytes), 0);
 	return id;
 }
+
+struct share *drive_full_share(struct drive *drive, uint64_t region_bytes, enum plan_page page,
+                               uint64_t early_bytes, uint64_t deferred_bytes)
+{
+	drive_add(drive, POOL_REGION, page, page == PLAN_PAGE_BASE ? 4096 : HUGE, early_bytes,
+	          deferred_bytes, region_bytes);
+	drive_make(drive);
+	drive_all(drive);
+	ck_assert_uint_eq(drive_status(drive->shares[0]).done_bytes, early_bytes + deferred_bytes);
+	return drive->shares[0];
+}
+
+void drive_refill(struct share *share)
+{
+	for (unsigned i = 0; i < NR_STAGES; i++)
+		if (share->parts[i].want_bytes > 0)
+			(void) drive_part(&share->parts[i]);
+}
+
+struct memory_model_counts drive_counts(void)
+{
+	struct memory_model_counts counts;
+
+	memory_model_counts(&counts);
+	return counts;
+}

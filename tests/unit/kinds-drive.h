@@ -53,3 +53,13 @@ uint64_t drive_pages(struct drive *drive, unsigned node_id, uint64_t page_bytes)
 struct region_counts drive_regions(struct share *share);
 /* Lend any region; there is one. Return: its id. */
 uint64_t drive_lend(struct share *share);
+
+/* A share of kind region that is filled: of @page, base or huge, in regions of @region_bytes. */
+struct share *drive_full_share(struct drive *drive, uint64_t region_bytes, enum plan_page page,
+                               uint64_t early_bytes, uint64_t deferred_bytes);
+
+/* Both parts, as run_refill() queues them; those that want nothing are not queued. */
+void drive_refill(struct share *share);
+
+/* What the scripted memory has counted so far. */
+struct memory_model_counts drive_counts(void);

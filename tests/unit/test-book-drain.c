@@ -12,43 +12,9 @@
 
 #define REGION (16 * MIB)
 
-/* A pool of @nr_regions on node 0, all of them ready. */
-static void start_with(enum plan_page page, uint64_t region_bytes, size_t nr_regions)
-{
-	world_reset();
-	(void) world_add_share("guests", 0, page, region_bytes, nr_regions);
-	world_start();
-	fake_share_fill_all(world.shares[0]);
-	world_news();
-}
-
 static void start(size_t nr_regions)
 {
-	start_with(PLAN_PAGE_BASE, REGION, nr_regions);
-}
-
-static uint64_t lease(uid_t uid)
-{
-	ck_assert_int_eq(world_lease(uid, 0), 0);
-	return world.clients[world.nr_clients - 1].id;
-}
-
-static struct region_counts counts(unsigned i)
-{
-	struct region_counts counts;
-
-	region_count_states(world.shares[i], &counts);
-	return counts;
-}
-
-static void expect_sums(const char *pool, unsigned node_id, uint64_t leased_bytes,
-                        uint64_t draining_bytes)
-{
-	uint64_t leased, draining;
-
-	book_sums(world.book, pool, node_id, &leased, &draining);
-	ck_assert_uint_eq(leased, leased_bytes);
-	ck_assert_uint_eq(draining, draining_bytes);
+	world_start_full(PLAN_PAGE_BASE, REGION, nr_regions);
 }
 
 START_TEST(test_a_lease_whose_lifetime_is_closed_drains_until_nobody_has_its_memory)
@@ -57,7 +23,7 @@ START_TEST(test_a_lease_whose_lifetime_is_closed_drains_until_nobody_has_its_mem
 	uint64_t id;
 
 	start(2);
-	id = lease(5);
+	id = world_lease_id(5);
 	look = (struct pollfd){ .fd = book_fd(world.book), .events = POLLIN };
 	ck_assert_int_eq(poll(&look, 1, 0), 0);
 	ck_assert_uint_eq(world_poll(0), UINT64_MAX);
@@ -74,9 +40,9 @@ START_TEST(test_a_lease_whose_lifetime_is_closed_drains_until_nobody_has_its_mem
 	ck_assert(world_keeps("region", id));
 	ck_assert_str_eq(lease_state_text(world_find(id).state), "draining");
 	ck_assert_uint_eq(world_find(id).uid, 5);
-	expect_sums("guests", 0, 0, REGION);
+	world_expect_sums("guests", 0, 0, REGION);
 	/* Its bytes are promised to nobody. */
-	(void) lease(6);
+	(void) world_lease_id(6);
 	ck_assert_int_eq(world_lease(6, 0), -ENOENT);
 	world_close(world_client(id));
 	world_poll_out();
@@ -84,8 +50,8 @@ START_TEST(test_a_lease_whose_lifetime_is_closed_drains_until_nobody_has_its_mem
 	ck_assert_uint_eq(world.last_event.id, id);
 	ck_assert_int_eq(world.last_event.state, LEASE_DRAINING);
 	ck_assert_uint_eq(world_recorded(id), RECORD_SPENT);
-	ck_assert_uint_eq(counts(0).nr_spent, 1);
-	expect_sums(NULL, UINT_MAX, REGION, 0);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 1);
+	world_expect_sums(NULL, UINT_MAX, REGION, 0);
 	ck_assert_int_eq(world_lease(6, 0), -ENOENT);
 	/* Destroyed, and another one in its place. */
 	ck_assert_uint_eq(fake_share_destroy(world.shares[0]), id);
@@ -94,7 +60,7 @@ START_TEST(test_a_lease_whose_lifetime_is_closed_drains_until_nobody_has_its_mem
 	ck_assert(!world_keeps("region", id));
 	fake_share_fill_all(world.shares[0]);
 	world_news();
-	ck_assert_uint_ne(lease(6), id);
+	ck_assert_uint_ne(world_lease_id(6), id);
 	world_end();
 }
 END_TEST
@@ -107,7 +73,7 @@ START_TEST(test_a_draining_region_is_looked_at_after_10_ms_and_then_ever_more_ra
 	uint64_t id;
 
 	start(1);
-	id = lease(5);
+	id = world_lease_id(5);
 	world_close_lifetime(&world.clients[0]);
 	ck_assert_uint_eq(world_poll(0), waits[0]);
 	for (unsigned i = 0; i + 1 < ELEMENTS(waits); i++) {
@@ -126,7 +92,7 @@ START_TEST(test_an_error_of_the_probe_is_no_reason_to_believe_that_nobody_has_it
 	uint64_t id;
 
 	start(1);
-	id = lease(5);
+	id = world_lease_id(5);
 	world_close(&world.clients[0]);
 	fake_memory_fail_probe(EIO);
 	ck_assert_uint_eq(world_poll(0), 10000);
@@ -144,16 +110,16 @@ START_TEST(test_what_cannot_go_on_record_as_spent_is_not_given_back)
 	uint64_t id;
 
 	start(1);
-	id = lease(5);
+	id = world_lease_id(5);
 	world_close(&world.clients[0]);
 	book_faults = (struct book_faults){ .write_error = EIO, .nr_writes_before = 1 };
 	ck_assert_uint_eq(world_poll(0), 10000);
 	ck_assert_uint_eq(world.nr_over, 0);
-	ck_assert_uint_eq(counts(0).nr_spent, 0);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 0);
 	book_faults = (struct book_faults){ 0 };
 	world_poll_out();
 	ck_assert_uint_eq(world.nr_over, 1);
-	ck_assert_uint_eq(counts(0).nr_spent, 1);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 1);
 	ck_assert_uint_eq(world_recorded(id), RECORD_SPENT);
 	world_end();
 }
@@ -176,7 +142,7 @@ START_TEST(test_where_the_kernel_does_not_say_a_region_is_over_once_another_fits
 	fake_share_fill_all(world.shares[0]);
 	world_news();
 	fake_memory_fail_probe(EOPNOTSUPP);
-	(void) lease(5);
+	(void) world_lease_id(5);
 	world_close(&world.clients[0]);
 	ck_assert_uint_eq(world_poll(0), 10000);
 	ck_assert_uint_eq(world.nr_over, 0);
@@ -189,7 +155,7 @@ START_TEST(test_where_the_kernel_does_not_say_a_region_is_over_once_another_fits
 	world_news();
 	world.shares[1]->reserve_bytes = 64 * MIB;
 	kernel_model_set_free_bytes(model, 0, 64 * MIB + REGION - 4 * KIB);
-	(void) lease(5);
+	(void) world_lease_id(5);
 	world_close(&world.clients[0]);
 	ck_assert_uint_eq(world_poll(0), 10000);
 	ck_assert_uint_eq(world.nr_over, 1);
@@ -207,7 +173,7 @@ START_TEST(test_a_released_lease_drains_while_its_lifetime_is_open)
 	uint64_t id;
 
 	start(1);
-	id = lease(5);
+	id = world_lease_id(5);
 	ck_assert_int_eq(book_release(world.book, id + 1), -ENOENT);
 	ck_assert_int_eq(book_release(world.book, id), 0);
 	ck_assert_int_eq(book_release(world.book, id), -EALREADY);
@@ -285,8 +251,8 @@ START_TEST(test_what_drains_is_known_by_share_too)
 	for (unsigned i = 0; i < 2; i++)
 		fake_share_fill_all(world.shares[i]);
 	world_news();
-	(void) lease(5);
-	(void) lease(5);
+	(void) world_lease_id(5);
+	(void) world_lease_id(5);
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_uint_eq(book_share_draining_bytes(world.book, world.shares[i]), 0);
 	ck_assert_int_eq(book_release(world.book, world.clients[1].id), 0);

@@ -16,25 +16,7 @@
 
 static void start(size_t nr_regions)
 {
-	world_reset();
-	(void) world_add_share("guests", 0, PLAN_PAGE_HUGETLB, REGION, nr_regions);
-	world_start();
-	fake_share_fill_all(world.shares[0]);
-	world_news();
-}
-
-static uint64_t lease(uid_t uid)
-{
-	ck_assert_int_eq(world_lease(uid, 0), 0);
-	return world.clients[world.nr_clients - 1].id;
-}
-
-static struct region_counts counts(void)
-{
-	struct region_counts counts;
-
-	region_count_states(world.shares[0], &counts);
-	return counts;
+	world_start_full(PLAN_PAGE_HUGETLB, REGION, nr_regions);
 }
 
 /* Whatever fails, nothing was lent and nothing is left behind. */
@@ -42,8 +24,8 @@ static void expect_nothing_lent(size_t nr_kept, size_t nr_fds)
 {
 	ck_assert_uint_eq(world.nr_kept, nr_kept);
 	ck_assert_uint_eq(book_nr(world.book), 0);
-	ck_assert_uint_eq(counts().nr_lent, 0);
-	ck_assert_uint_eq(counts().nr_ready, 1);
+	ck_assert_uint_eq(world_counts(0).nr_lent, 0);
+	ck_assert_uint_eq(world_counts(0).nr_ready, 1);
 	ck_assert_uint_eq(record_nr(world.record), 1);
 	ck_assert_uint_eq(record_at(world.record, 0)->state, RECORD_READY);
 	ck_assert_uint_eq(world_nr_fds(), nr_fds);
@@ -109,8 +91,8 @@ static void restore_without_memory(size_t nr_config)
 	bool was_seen;
 
 	start(3);
-	id = lease(5);
-	other = lease(6);
+	id = world_lease_id(5);
+	other = world_lease_id(6);
 	world_close_lifetime(world_client(other));
 	world_kill();
 	world.nr_config = nr_config;

@@ -13,40 +13,6 @@
 
 #define REGION (16 * MIB)
 
-/* A pool of @nr_regions on node 0, all of them ready. */
-static void start_with(enum plan_page page, uint64_t region_bytes, size_t nr_regions)
-{
-	world_reset();
-	(void) world_add_share("guests", 0, page, region_bytes, nr_regions);
-	world_start();
-	fake_share_fill_all(world.shares[0]);
-	world_news();
-}
-
-static uint64_t lease(uid_t uid)
-{
-	ck_assert_int_eq(world_lease(uid, 0), 0);
-	return world.clients[world.nr_clients - 1].id;
-}
-
-static struct region_counts counts(unsigned i)
-{
-	struct region_counts counts;
-
-	region_count_states(world.shares[i], &counts);
-	return counts;
-}
-
-static void expect_sums(const char *pool, unsigned node_id, uint64_t leased_bytes,
-                        uint64_t draining_bytes)
-{
-	uint64_t leased, draining;
-
-	book_sums(world.book, pool, node_id, &leased, &draining);
-	ck_assert_uint_eq(leased, leased_bytes);
-	ck_assert_uint_eq(draining, draining_bytes);
-}
-
 static void set_free_pages(struct kernel_model *model, uint64_t free_pages)
 {
 	struct hugepages_count pages = { .nr_pages = 200, .free_pages = free_pages };
@@ -77,7 +43,7 @@ START_TEST(test_huge_pages_go_back_in_steps_before_the_lease_is_over)
 {
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(160 * MIB, 1, 80);
 	struct fake_memory_state memory;
-	uint64_t id = lease(5);
+	uint64_t id = world_lease_id(5);
 
 	world_close(&world.clients[0]);
 	for (unsigned i = 1; i <= 2; i++) {
@@ -87,14 +53,14 @@ START_TEST(test_huge_pages_go_back_in_steps_before_the_lease_is_over)
 		/* Whatever happens now, it is nobody's, and its lessee is known. */
 		ck_assert_uint_eq(world_recorded(id), RECORD_DRAINING);
 		ck_assert_uint_eq(world_find(id).uid, 5);
-		expect_sums("guests", 0, 0, 160 * MIB);
+		world_expect_sums("guests", 0, 0, 160 * MIB);
 	}
 	ck_assert_uint_eq(world_poll(0), UINT64_MAX);
 	fake_memory_look(id, &memory);
 	ck_assert_uint_eq(memory.discarded_bytes, 160 * MIB);
 	ck_assert_uint_eq(world.nr_over, 1);
 	ck_assert_uint_eq(world_recorded(id), RECORD_SPENT);
-	ck_assert_uint_eq(counts(0).nr_spent, 1);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 1);
 	world_end();
 }
 END_TEST
@@ -104,9 +70,9 @@ START_TEST(test_a_page_that_is_larger_than_a_step_goes_as_a_whole)
 	struct fake_memory_state memory;
 	uint64_t id;
 
-	start_with(PLAN_PAGE_HUGETLB, 3 * GIB, 1);
+	world_start_full(PLAN_PAGE_HUGETLB, 3 * GIB, 1);
 	world.shares[0]->page_bytes = GIB;
-	id = lease(5);
+	id = world_lease_id(5);
 	world_close(&world.clients[0]);
 	ck_assert_uint_eq(world_poll(0), 0);
 	fake_memory_look(id, &memory);
@@ -120,9 +86,9 @@ START_TEST(test_one_turn_gives_back_no_more_than_a_step_however_many_drain)
 {
 	uint64_t given_bytes = 0;
 
-	start_with(PLAN_PAGE_HUGETLB, REGION, 8);
+	world_start_full(PLAN_PAGE_HUGETLB, REGION, 8);
 	for (unsigned i = 0; i < 8; i++)
-		(void) lease(5);
+		(void) world_lease_id(5);
 	while (world.nr_clients > 0)
 		world_close(&world.clients[0]);
 	ck_assert_uint_eq(world_poll(0), 0);
@@ -146,7 +112,7 @@ START_TEST(test_huge_pages_that_do_not_come_back_keep_their_lease_in_the_list)
 		                          640000, 1280000, 2560000, 5000000, 5000000 };
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(REGION, 2, 7);
 	struct fake_memory_state memory;
-	uint64_t id = lease(5);
+	uint64_t id = world_lease_id(5);
 
 	world_close_lifetime(&world.clients[0]);
 	for (unsigned i = 0; i < 5; i++)
@@ -163,8 +129,8 @@ START_TEST(test_huge_pages_that_do_not_come_back_keep_their_lease_in_the_list)
 	ck_assert_int_eq(world_find(id).state, LEASE_DRAINING);
 	ck_assert_uint_eq(world_find(id).uid, 5);
 	ck_assert_int_eq(world_find(id).pid, 105);
-	expect_sums("guests", 0, 0, REGION);
-	ck_assert_uint_eq(counts(0).nr_spent, 0);
+	world_expect_sums("guests", 0, 0, REGION);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 0);
 	/* Over a restart, too. */
 	world_restart();
 	ck_assert_uint_eq(world_find(id).uid, 5);
@@ -173,7 +139,7 @@ START_TEST(test_huge_pages_that_do_not_come_back_keep_their_lease_in_the_list)
 	set_free_pages(model, 8);
 	world_poll_out();
 	ck_assert_uint_eq(world.nr_over, 1);
-	ck_assert_uint_eq(counts(0).nr_spent, 1);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 1);
 	world_end();
 }
 END_TEST
@@ -181,7 +147,7 @@ END_TEST
 START_TEST(test_what_was_opened_again_is_emptied_again)
 {
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(REGION, 1, 7);
-	uint64_t id = lease(5);
+	uint64_t id = world_lease_id(5);
 
 	world_close(&world.clients[0]);
 	(void) world_poll(0);
@@ -205,8 +171,8 @@ START_TEST(test_free_pages_are_counted_for_one_replacement_only)
 {
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(REGION, 3, 8);
 
-	(void) lease(5);
-	(void) lease(5);
+	(void) world_lease_id(5);
+	(void) world_lease_id(5);
 	world_close(&world.clients[0]);
 	world_close(&world.clients[0]);
 	(void) world_poll(0);
@@ -232,7 +198,7 @@ START_TEST(test_where_the_kernel_does_not_say_memory_is_let_go_of_and_not_emptie
 {
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(REGION, 1, 7);
 	struct fake_memory_state memory;
-	uint64_t id = lease(5);
+	uint64_t id = world_lease_id(5);
 
 	fake_memory_fail_probe(EOPNOTSUPP);
 	world_close_lifetime(&world.clients[0]);
@@ -244,7 +210,7 @@ START_TEST(test_where_the_kernel_does_not_say_memory_is_let_go_of_and_not_emptie
 	/* Not even the next process would empty it. */
 	ck_assert_uint_eq(world_recorded(id), 0);
 	ck_assert(!world_keeps("region", id));
-	ck_assert_uint_eq(counts(0).nr_spent, 1);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 1);
 	ck_assert_uint_eq(fake_share_destroy(world.shares[0]), id);
 	world_news();
 	fake_memory_look(id, &memory);
@@ -252,7 +218,7 @@ START_TEST(test_where_the_kernel_does_not_say_memory_is_let_go_of_and_not_emptie
 	ck_assert_uint_eq(memory.discarded_bytes, 0);
 	fake_share_fill_all(world.shares[0]);
 	world_news();
-	ck_assert_uint_ne(lease(6), id);
+	ck_assert_uint_ne(world_lease_id(6), id);
 	world_end();
 }
 END_TEST
@@ -262,8 +228,8 @@ START_TEST(test_so_is_that_of_a_pool_that_is_gone)
 	struct fake_memory_state memory;
 	uint64_t id;
 
-	start_with(PLAN_PAGE_BASE, REGION, 1);
-	id = lease(5);
+	world_start_full(PLAN_PAGE_BASE, REGION, 1);
+	id = world_lease_id(5);
 	world_kill();
 	world.nr_config = 0;
 	world_start();
@@ -286,7 +252,7 @@ START_TEST(test_what_the_node_has_free_is_looked_at_for_16_in_one_turn)
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(REGION, 40, 0);
 
 	for (unsigned i = 0; i < 40; i++)
-		(void) lease(5);
+		(void) world_lease_id(5);
 	fake_memory_fail_probe(EOPNOTSUPP);
 	while (world.nr_clients > 0)
 		world_close(&world.clients[0]);
@@ -315,7 +281,7 @@ START_TEST(test_pages_that_the_node_s_pool_has_lost_are_not_waited_for)
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(REGION, 1, 0);
 
 	fake_memory_fail_probe(probe_errors[_i]);
-	(void) lease(5);
+	(void) world_lease_id(5);
 	world_close(&world.clients[0]);
 	(void) world_poll(5000000);
 	/* What somebody has is still there. */
@@ -327,11 +293,11 @@ START_TEST(test_pages_that_the_node_s_pool_has_lost_are_not_waited_for)
 	shrink_pool(model, 192, 0);
 	world_poll_out();
 	ck_assert_uint_eq(world.nr_over, 1);
-	ck_assert_uint_eq(counts(0).nr_spent, 1);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 1);
 	/* What one lease has seen go excuses no other. */
 	(void) fake_share_destroy(world.shares[0]);
 	fake_share_fill_all(world.shares[0]);
-	(void) lease(5);
+	(void) world_lease_id(5);
 	world_close(&world.clients[0]);
 	(void) world_poll(5000000);
 	(void) world_poll(5000000);
@@ -344,7 +310,7 @@ START_TEST(test_nor_are_those_that_it_lost_while_a_region_was_emptied)
 {
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(160 * MIB, 1, 0);
 	struct fake_memory_state memory;
-	uint64_t id = lease(5);
+	uint64_t id = world_lease_id(5);
 
 	shrink_pool(model, 200, 80);
 	world_close(&world.clients[0]);
@@ -363,16 +329,16 @@ START_TEST(test_a_region_that_is_not_replaced_waits_for_no_pages)
 {
 	scoped(kernel_model_freep) struct kernel_model *model = start_on_node(REGION, 1, 0);
 	struct fake_memory_state memory;
-	uint64_t id = lease(5);
+	uint64_t id = world_lease_id(5);
 
 	world.config[0].nr_regions = 0;
 	world_restart();
-	ck_assert_uint_eq(counts(0).nr_lent, 1);
+	ck_assert_uint_eq(world_counts(0).nr_lent, 1);
 	fake_memory_fail_probe(probe_errors[_i]);
 	world_close(&world.clients[0]);
 	ck_assert_uint_eq(world_poll(0), UINT64_MAX);
 	ck_assert_uint_eq(world.nr_over, 1);
-	ck_assert_uint_eq(counts(0).nr_spent, 1);
+	ck_assert_uint_eq(world_counts(0).nr_spent, 1);
 	/* The worker destroys it, unless somebody may have it. */
 	ck_assert_uint_eq(fake_share_destroy(world.shares[0]), id);
 	fake_memory_look(id, &memory);

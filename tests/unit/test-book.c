@@ -15,35 +15,7 @@
 /* A pool of @nr_regions on node 0, all of them ready. */
 static void start(size_t nr_regions)
 {
-	world_reset();
-	(void) world_add_share("guests", 0, PLAN_PAGE_HUGETLB, REGION, nr_regions);
-	world_start();
-	fake_share_fill_all(world.shares[0]);
-	world_news();
-}
-
-static uint64_t lease(uid_t uid)
-{
-	ck_assert_int_eq(world_lease(uid, 0), 0);
-	return world.clients[world.nr_clients - 1].id;
-}
-
-static struct region_counts counts(unsigned i)
-{
-	struct region_counts counts;
-
-	region_count_states(world.shares[i], &counts);
-	return counts;
-}
-
-static void expect_sums(const char *pool, unsigned node_id, uint64_t leased_bytes,
-                        uint64_t draining_bytes)
-{
-	uint64_t leased, draining;
-
-	book_sums(world.book, pool, node_id, &leased, &draining);
-	ck_assert_uint_eq(leased, leased_bytes);
-	ck_assert_uint_eq(draining, draining_bytes);
+	world_start_full(PLAN_PAGE_HUGETLB, REGION, nr_regions);
 }
 
 START_TEST(test_what_the_shares_make_goes_on_record_and_into_the_store)
@@ -82,7 +54,7 @@ START_TEST(test_a_lease_is_on_record_and_in_the_store_before_it_is_handed_out)
 	uint64_t id;
 
 	start(2);
-	id = lease(1000);
+	id = world_lease_id(1000);
 	ck_assert_uint_eq(world_recorded(id), RECORD_LEASED);
 	ck_assert_uint_eq(record_get(world.record, id)->uid, 1000);
 	ck_assert_uint_eq(record_get(world.record, id)->pid, 1100);
@@ -105,8 +77,8 @@ START_TEST(test_a_lease_is_on_record_and_in_the_store_before_it_is_handed_out)
 	ck_assert_uint_eq(shown.since_realtime_usec, 1000 * world.now_usec);
 	ck_assert(shown.is_memory_known);
 	ck_assert(!shown.is_released);
-	ck_assert_uint_eq(counts(0).nr_lent, 1);
-	expect_sums("guests", 0, REGION, 0);
+	ck_assert_uint_eq(world_counts(0).nr_lent, 1);
+	world_expect_sums("guests", 0, REGION, 0);
 	world_end();
 }
 END_TEST
@@ -122,7 +94,7 @@ START_TEST(test_a_region_that_got_ready_this_moment_can_be_leased)
 	id = fake_share_make(world.shares[0]);
 	(void) fake_share_fill(world.shares[0]);
 	/* No news was taken yet. */
-	ck_assert_uint_eq(lease(0), id);
+	ck_assert_uint_eq(world_lease_id(0), id);
 	ck_assert_uint_eq(world_recorded(id), RECORD_LEASED);
 	ck_assert(world_keeps("region", id));
 	world_news();
@@ -149,11 +121,11 @@ START_TEST(test_the_first_share_that_has_one_ready_and_large_enough_lends_it)
 	ck_assert_uint_eq(world_find(world.clients[1].id).node_id, 2);
 	ck_assert_uint_eq(world.clients[1].bytes, 4 * REGION);
 	ck_assert_int_eq(world_lease(0, 0), -ENOENT);
-	expect_sums("guests", UINT_MAX, 5 * REGION, 0);
-	expect_sums("guests", 1, REGION, 0);
-	expect_sums("guests", 0, 0, 0);
-	expect_sums(NULL, 2, 4 * REGION, 0);
-	expect_sums("others", UINT_MAX, 0, 0);
+	world_expect_sums("guests", UINT_MAX, 5 * REGION, 0);
+	world_expect_sums("guests", 1, REGION, 0);
+	world_expect_sums("guests", 0, 0, 0);
+	world_expect_sums(NULL, 2, 4 * REGION, 0);
+	world_expect_sums("others", UINT_MAX, 0, 0);
 	world_end();
 }
 END_TEST
@@ -165,7 +137,7 @@ START_TEST(test_leases_are_listed_by_ascending_id)
 
 	start(9);
 	for (unsigned n = 0; n < 9; n++)
-		(void) lease(n);
+		(void) world_lease_id(n);
 	/* One in the middle goes, and another comes. */
 	id = world.clients[4].id;
 	world_close(&world.clients[4]);
@@ -191,9 +163,9 @@ START_TEST(test_quotas_are_per_uid_and_draining_ones_count)
 
 	start(8);
 	book_set_quota(world.book, &quota);
-	(void) lease(5);
-	(void) lease(5);
-	(void) lease(6);
+	(void) world_lease_id(5);
+	(void) world_lease_id(5);
+	(void) world_lease_id(6);
 	ck_assert_int_eq(book_grant(world.book, &request, world.shares, 1, &grant, &which),
 	                 -EDQUOT);
 	ck_assert_int_eq(which, 1);
@@ -212,8 +184,8 @@ START_TEST(test_quotas_are_per_uid_and_draining_ones_count)
 	request.bytes = 1 + UINT64_MAX / 2;
 	ck_assert_int_eq(book_grant(world.book, &request, world.shares, 1, &grant, &which),
 	                 -ENOENT);
-	ck_assert_uint_eq(counts(0).nr_lent, 4);
-	ck_assert_uint_eq(counts(0).nr_ready, 4);
+	ck_assert_uint_eq(world_counts(0).nr_lent, 4);
+	ck_assert_uint_eq(world_counts(0).nr_ready, 4);
 	quota.bytes = 3 * REGION;
 	book_set_quota(world.book, &quota);
 	ck_assert_int_eq(world_lease(5, 0), 0);
@@ -232,8 +204,8 @@ static void expect_nothing_lent(int error, size_t nr_kept, size_t nr_fds)
 	ck_assert_int_eq(world_lease(5, 0), error);
 	ck_assert_uint_eq(world.nr_kept, nr_kept);
 	ck_assert_uint_eq(book_nr(world.book), 0);
-	ck_assert_uint_eq(counts(0).nr_lent, 0);
-	ck_assert_uint_eq(counts(0).nr_ready, 1);
+	ck_assert_uint_eq(world_counts(0).nr_lent, 0);
+	ck_assert_uint_eq(world_counts(0).nr_ready, 1);
 	ck_assert_uint_eq(record_nr(world.record), 1);
 	ck_assert_uint_eq(record_at(world.record, 0)->state, RECORD_READY);
 	ck_assert_uint_eq(world_nr_fds(), nr_fds);
@@ -267,7 +239,7 @@ START_TEST(test_a_store_that_refuses_does_not_prevent_a_lease)
 
 	start(1);
 	world.put_error = ENOBUFS;
-	id = lease(5);
+	id = world_lease_id(5);
 	ck_assert(!world_keeps("lifetime", id));
 	world_close(&world.clients[0]);
 	world_poll_out();
@@ -282,7 +254,7 @@ START_TEST(test_a_unit_is_kept_for_people)
 	uint64_t id;
 
 	start(1);
-	id = lease(5);
+	id = world_lease_id(5);
 	ck_assert_int_eq(book_set_unit(world.book, id + 1, "a.service"), -ENOENT);
 	memset(long_unit, 'x', RECORD_UNIT_BYTES_MAX - 1);
 	ck_assert_int_eq(book_set_unit(world.book, id, long_unit), 0);
@@ -312,7 +284,7 @@ START_TEST(test_a_share_that_goes_takes_its_regions_off_the_record_and_no_others
 		fake_share_fill_all(world.shares[i]);
 	world_news();
 	/* One of them is spent, and one that goes now was never told of. */
-	(void) lease(5);
+	(void) world_lease_id(5);
 	world_close(&world.clients[0]);
 	world_poll_out();
 	(void) fake_share_destroy(world.shares[0]);
@@ -353,7 +325,7 @@ START_TEST(test_the_book_leaves_no_descriptor_open)
 
 	start(4);
 	for (unsigned i = 0; i < 4; i++)
-		(void) lease(5);
+		(void) world_lease_id(5);
 	world_close(&world.clients[0]);
 	world_close_lifetime(&world.clients[0]);
 	(void) world_poll(0);

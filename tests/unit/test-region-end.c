@@ -21,88 +21,61 @@ static void tear_down(void)
 	drive_close(&drive);
 }
 
-/* A share that is filled. */
-static struct share *full_share(enum plan_page page, uint64_t early_bytes, uint64_t deferred_bytes)
-{
-	drive_add(&drive, POOL_REGION, page, page == PLAN_PAGE_BASE ? BASE : HUGE, early_bytes,
-	          deferred_bytes, REGION);
-	drive_make(&drive);
-	drive_all(&drive);
-	ck_assert_uint_eq(drive_status(drive.shares[0]).done_bytes, early_bytes + deferred_bytes);
-	return drive.shares[0];
-}
-
-static struct memory_model_counts counts(void)
-{
-	struct memory_model_counts ret;
-
-	memory_model_counts(&ret);
-	return ret;
-}
-
-/* Both parts, as run_refill() queues them; those that want nothing are not queued. */
-static void refill(struct share *share)
-{
-	for (unsigned i = 0; i < NR_STAGES; i++)
-		if (share->parts[i].want_bytes > 0)
-			(void) drive_part(&share->parts[i]);
-}
-
 START_TEST(test_an_abandoned_region_is_let_go_of_and_another_one_takes_its_place)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 2 * REGION, 0);
 	uint64_t id = drive_lend(share);
 
 	ck_assert_int_eq(region_abandon(share, id), 0);
 	ck_assert_int_eq(region_abandon(share, id), -ENOENT);
 	ck_assert_int_eq(region_return(share, id), -ENOENT);
 	ck_assert_uint_eq(drive_regions(share).nr_spent, 1);
-	refill(share);
-	ck_assert_uint_eq(counts().nr_released, 1);
-	ck_assert_uint_eq(counts().nr_destroyed, 0);
+	drive_refill(share);
+	ck_assert_uint_eq(drive_counts().nr_released, 1);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 0);
 	/* Its pages are somebody's; what took its place are others. */
-	ck_assert_uint_eq(counts().resident_bytes, 3 * REGION);
+	ck_assert_uint_eq(drive_counts().resident_bytes, 3 * REGION);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
 	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
-	ck_assert_uint_eq(counts().nr_made, 3);
+	ck_assert_uint_eq(drive_counts().nr_made, 3);
 	/* The one that took its place is as any other. */
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
-	ck_assert_uint_eq(counts().nr_released, 1);
-	ck_assert_uint_eq(counts().nr_destroyed, 2);
+	ck_assert_uint_eq(drive_counts().nr_released, 1);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 2);
 }
 END_TEST
 
 START_TEST(test_an_abandoned_region_is_emptied_neither_by_a_shrink_nor_by_the_end)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 3 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 3 * REGION, 0);
 
 	ck_assert_int_eq(region_abandon(share, drive_lend(share)), 0);
 	ck_assert_int_eq(share->ops->share_shrink(share, REGION), 0);
-	ck_assert_uint_eq(counts().nr_released, 1);
-	ck_assert_uint_eq(counts().nr_destroyed, 1);
+	ck_assert_uint_eq(drive_counts().nr_released, 1);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 1);
 	ck_assert_int_eq(region_abandon(share, drive_lend(share)), 0);
 	share->ops->share_free(share);
 	drive.shares[0] = NULL;
-	ck_assert_uint_eq(counts().nr_released, 2);
-	ck_assert_uint_eq(counts().nr_destroyed, 1);
-	ck_assert_uint_eq(counts().nr_alive, 0);
+	ck_assert_uint_eq(drive_counts().nr_released, 2);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 1);
+	ck_assert_uint_eq(drive_counts().nr_alive, 0);
 }
 END_TEST
 
 START_TEST(test_pages_of_a_lent_region_only_are_given_back_in_parts)
 {
-	struct share *share = full_share(PLAN_PAGE_HUGETLB, REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_HUGETLB, REGION, 0);
 	uint64_t id = drive_lend(share);
 
 	ck_assert_int_eq(region_discard_lent(share, id, 0, HUGE), 0);
 	ck_assert_int_eq(region_discard_lent(share, id, HUGE, REGION - HUGE), 0);
-	ck_assert_uint_eq(counts().nr_discarded, 2);
+	ck_assert_uint_eq(drive_counts().nr_discarded, 2);
 	/* It is lent all the same. */
 	ck_assert_uint_eq(drive_regions(share).nr_lent, 1);
 	ck_assert_int_eq(region_discard_lent(share, id + 1, 0, HUGE), -ENOENT);
 	ck_assert_int_eq(region_return(share, id), 0);
 	ck_assert_int_eq(region_discard_lent(share, id, 0, HUGE), -ENOENT);
-	ck_assert_uint_eq(counts().nr_discarded, 2);
+	ck_assert_uint_eq(drive_counts().nr_discarded, 2);
 }
 END_TEST
 
@@ -121,7 +94,7 @@ START_TEST(test_what_is_still_to_be_filled_is_known_but_not_what_was_given_up)
 	ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
 	ck_assert_uint_eq(drive_regions(share).coming_bytes, REGION);
 	memory_model_limit(UINT64_MAX, ENOMEM);
-	refill(share);
+	drive_refill(share);
 	ck_assert_uint_eq(drive_regions(share).coming_bytes, 0);
 }
 END_TEST

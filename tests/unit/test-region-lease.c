@@ -23,36 +23,10 @@ static void tear_down(void)
 	drive_close(&drive);
 }
 
-/* A share that is filled. */
-static struct share *full_share(enum plan_page page, uint64_t early_bytes, uint64_t deferred_bytes)
-{
-	drive_add(&drive, POOL_REGION, page, page == PLAN_PAGE_BASE ? BASE : HUGE, early_bytes,
-	          deferred_bytes, REGION);
-	drive_make(&drive);
-	drive_all(&drive);
-	ck_assert_uint_eq(drive_status(drive.shares[0]).done_bytes, early_bytes + deferred_bytes);
-	return drive.shares[0];
-}
-
-static struct memory_model_counts counts(void)
-{
-	struct memory_model_counts ret;
-
-	memory_model_counts(&ret);
-	return ret;
-}
-
-/* Both parts, as run_refill() queues them; those that want nothing are not queued. */
-static void refill(struct share *share)
-{
-	for (unsigned i = 0; i < NR_STAGES; i++)
-		if (share->parts[i].want_bytes > 0)
-			(void) drive_part(&share->parts[i]);
-}
-
 START_TEST(test_the_smallest_region_that_is_large_enough_is_lent)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION + 100 * MIB, 0);
+	struct share *share =
+		drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 2 * REGION + 100 * MIB, 0);
 	uint64_t id, other, bytes;
 
 	ck_assert_int_eq(region_lend(share, 0, &id, &bytes), 0);
@@ -70,23 +44,23 @@ END_TEST
 
 START_TEST(test_what_is_lent_stays_in_service_and_is_lent_once)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, REGION, REGION);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, REGION, REGION);
 	uint64_t first = drive_lend(share), second = drive_lend(share), id, bytes;
 
 	ck_assert_uint_ne(first, second);
 	ck_assert_int_eq(region_lend(share, 0, &id, &bytes), -ENOENT);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
-	refill(share);
+	drive_refill(share);
 	ck_assert_int_eq(drive_status(share).reason, REASON_NONE);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
-	ck_assert_uint_eq(counts().nr_made, 2);
+	ck_assert_uint_eq(drive_counts().nr_made, 2);
 	ck_assert_uint_eq(drive_regions(share).nr_unfilled, 0);
 }
 END_TEST
 
 START_TEST(test_a_returned_region_is_destroyed_and_another_one_takes_its_place)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 2 * REGION, 0);
 	uint64_t id = drive_lend(share), bytes, next;
 
 	ck_assert_int_eq(region_return(share, id), 0);
@@ -94,12 +68,12 @@ START_TEST(test_a_returned_region_is_destroyed_and_another_one_takes_its_place)
 	ck_assert_uint_eq(drive_regions(share).nr_spent, 1);
 	ck_assert_uint_eq(drive_regions(share).spent_bytes, REGION);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
-	ck_assert_uint_eq(counts().nr_destroyed, 0);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 0);
 	ck_assert_int_eq(region_return(share, id), -ENOENT);
 	ck_assert_int_eq(region_unlend(share, id), -ENOENT);
-	refill(share);
-	ck_assert_uint_eq(counts().nr_destroyed, 1);
-	ck_assert_uint_eq(counts().nr_made, 3);
+	drive_refill(share);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 1);
+	ck_assert_uint_eq(drive_counts().nr_made, 3);
 	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
 	ck_assert_uint_eq(drive_regions(share).nr_spent, 0);
 	for (unsigned i = 0; i < 2; i++) {
@@ -111,21 +85,21 @@ END_TEST
 
 START_TEST(test_spent_regions_go_one_a_step_before_anything_is_filled)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 3 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 3 * REGION, 0);
 	struct part *part = &share->parts[STAGE_EARLY];
 
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
 	for (unsigned i = 1; i <= 3; i++) {
 		ck_assert_int_eq(share->ops->prepare(part), 1);
-		ck_assert_uint_eq(counts().nr_destroyed, i);
+		ck_assert_uint_eq(drive_counts().nr_destroyed, i);
 		ck_assert_uint_eq(drive_status(share).done_bytes, (3 - i) * REGION);
 		ck_assert_uint_eq(drive_regions(share).nr_unfilled, i);
 	}
 	ck_assert_int_eq(share->ops->prepare(part), 0);
 	ck_assert_uint_eq(part->nr_chunks, 12);
 	ck_assert_int_eq(share->ops->finish(part, true), 0);
-	refill(share);
+	drive_refill(share);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 3 * REGION);
 }
 END_TEST
@@ -133,7 +107,7 @@ END_TEST
 /* Else it would be missing until somebody asks for a Retry. */
 START_TEST(test_a_spent_region_stays_until_the_part_that_builds_it_anew)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, REGION, REGION);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, REGION, REGION);
 	uint64_t first = drive_lend(share), second = drive_lend(share);
 
 	ck_assert_int_eq(region_return(share, first), 0);
@@ -143,7 +117,7 @@ START_TEST(test_a_spent_region_stays_until_the_part_that_builds_it_anew)
 	(void) drive_part(&share->parts[STAGE_EARLY]);
 	ck_assert_uint_eq(drive_regions(share).nr_ready, 1);
 	ck_assert_int_eq(region_return(share, second), 0);
-	refill(share);
+	drive_refill(share);
 	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
 }
 END_TEST
@@ -184,15 +158,15 @@ START_TEST(test_what_comes_back_in_a_round_does_not_keep_it_from_ending)
 	ck_assert_int_eq(share->ops->finish(part, false), 0);
 	ck_assert_int_eq(drive_status(share).reason, REASON_NONE);
 	ck_assert_uint_eq(drive_regions(share).nr_spent, 1);
-	refill(share);
+	drive_refill(share);
 	ck_assert_uint_eq(drive_regions(share).nr_ready, 2);
-	ck_assert_uint_eq(counts().nr_destroyed, 1);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 1);
 }
 END_TEST
 
 START_TEST(test_a_refill_that_runs_short_says_so_and_a_later_one_ends_it)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 3 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 3 * REGION, 0);
 
 	ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
 	memory_model_limit(2 * REGION, ENOMEM);
@@ -200,7 +174,7 @@ START_TEST(test_a_refill_that_runs_short_says_so_and_a_later_one_ends_it)
 	ck_assert_int_eq(drive_status(share).reason, REASON_NO_MEMORY);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
 	memory_model_limit(UINT64_MAX, ENOMEM);
-	refill(share);
+	drive_refill(share);
 	ck_assert_int_eq(drive_status(share).reason, REASON_NONE);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 3 * REGION);
 }
@@ -208,12 +182,12 @@ END_TEST
 
 START_TEST(test_poison_of_former_rounds_does_not_end_a_later_one)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, REGION, 0);
 
 	for (unsigned i = 0; i < 40; i++) {
 		ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
 		memory_model_fail_populate(UINT_MAX, 0, EHWPOISON, 1);
-		refill(share);
+		drive_refill(share);
 		ck_assert_int_eq(drive_status(share).reason, REASON_NONE);
 	}
 	ck_assert_uint_eq(drive_status(share).nr_poisoned, 40);
@@ -222,7 +196,7 @@ END_TEST
 
 START_TEST(test_a_lessee_gets_a_description_of_a_lent_region_only)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, REGION, 0);
 	uint64_t id = drive_lend(share);
 	int fd = region_open_lent(share, id);
 
@@ -257,7 +231,7 @@ static bool is_marked(struct share *share, uint64_t id)
 
 START_TEST(test_what_is_ready_or_lent_can_be_duplicated_and_nothing_else)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 2 * REGION, 0);
 	uint64_t id = drive_lend(share), ready_id = id == 1 ? 2 : 1, bytes = 7;
 	struct rlimit before, none;
 
@@ -283,7 +257,7 @@ END_TEST
 START_TEST(test_whether_it_is_in_use_is_asked_of_that_very_memory)
 {
 	static const int answers[] = { 1, 0, -EOPNOTSUPP };
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 2 * REGION, 0);
 	uint64_t id = drive_lend(share), other = drive_lend(share);
 
 	/* Ids begin at 1, pieces at 0; both go up together. */
@@ -300,7 +274,8 @@ END_TEST
 
 START_TEST(test_shrinking_takes_what_is_not_lent_and_moves_what_is)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, 4 * REGION);
+	struct share *share =
+		drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 2 * REGION, 4 * REGION);
 	uint64_t ids[6];
 
 	for (unsigned i = 0; i < 6; i++)
@@ -309,7 +284,7 @@ START_TEST(test_shrinking_takes_what_is_not_lent_and_moves_what_is)
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_int_eq(region_unlend(share, ids[i]), 0);
 	ck_assert_int_eq(share->ops->share_shrink(share, 2 * REGION), 0);
-	ck_assert_uint_eq(counts().nr_destroyed, 4);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 4);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
 	ck_assert_uint_eq(drive_status(share).early_done_bytes, 2 * REGION);
 	ck_assert_uint_eq(drive_regions(share).nr_lent, 2);
@@ -317,7 +292,7 @@ START_TEST(test_shrinking_takes_what_is_not_lent_and_moves_what_is)
 	ck_assert_uint_eq(drive_regions(share).nr_unfilled, 0);
 	/* They have places there, so others take them. */
 	ck_assert_int_eq(region_return(share, ids[4]), 0);
-	refill(share);
+	drive_refill(share);
 	ck_assert_uint_eq(drive_regions(share).nr_ready, 1);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 2 * REGION);
 }
@@ -325,7 +300,7 @@ END_TEST
 
 START_TEST(test_a_lent_region_that_has_no_place_any_more_is_kept_and_not_replaced)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 4 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 4 * REGION, 0);
 	unsigned nr_replaced = 0;
 	uint64_t ids[3];
 
@@ -342,19 +317,19 @@ START_TEST(test_a_lent_region_that_has_no_place_any_more_is_kept_and_not_replace
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(region_is_lent_in_use(share, ids[i]), 0);
 		ck_assert_int_eq(region_return(share, ids[i]), 0);
-		refill(share);
+		drive_refill(share);
 	}
 	ck_assert_uint_eq(drive_status(share).done_bytes, REGION);
 	ck_assert_uint_eq(drive_regions(share).nr_ready, 1);
-	ck_assert_uint_eq(counts().nr_alive, 1);
-	ck_assert_uint_eq(counts().nr_made, 5);
+	ck_assert_uint_eq(drive_counts().nr_alive, 1);
+	ck_assert_uint_eq(drive_counts().nr_made, 5);
 	ck_assert_uint_eq(drive_status(share).early_done_bytes, REGION);
 }
 END_TEST
 
 START_TEST(test_of_regions_of_one_part_the_lent_ones_stay)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 4 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 4 * REGION, 0);
 	uint64_t ids[4];
 
 	for (unsigned i = 0; i < 4; i++)
@@ -382,7 +357,7 @@ static void return_late(void *arg)
 /* The shrink has taken what was spent in its part by then, and goes on to cut. */
 START_TEST(test_what_comes_back_in_a_shrink_goes_in_the_next_one)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, REGION, REGION);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, REGION, REGION);
 	uint64_t deferred;
 
 	late.share = share;
@@ -393,11 +368,11 @@ START_TEST(test_what_comes_back_in_a_shrink_goes_in_the_next_one)
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
 	ck_assert_uint_eq(drive_regions(share).nr_spent, 1);
 	ck_assert_uint_eq(drive_status(share).done_bytes, REGION);
-	ck_assert_uint_eq(counts().nr_alive, 1);
+	ck_assert_uint_eq(drive_counts().nr_alive, 1);
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
 	ck_assert_uint_eq(drive_regions(share).nr_spent, 0);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 0);
-	ck_assert_uint_eq(counts().nr_alive, 0);
+	ck_assert_uint_eq(drive_counts().nr_alive, 0);
 }
 END_TEST
 
@@ -412,13 +387,13 @@ static void look_late(void *arg)
 /* Else it would seem to be in service while its pages go. */
 START_TEST(test_what_is_being_destroyed_is_neither_spent_nor_done)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 0, 3 * REGION);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 0, 3 * REGION);
 
 	ck_assert_int_eq(region_return(share, drive_lend(share)), 0);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 3 * REGION);
 	ck_assert_uint_eq(drive_regions(share).spent_bytes, REGION);
 	memory_model_on_destroy(look_late, share);
-	refill(share);
+	drive_refill(share);
 	ck_assert_uint_eq(done_bytes_meanwhile, 2 * REGION);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 3 * REGION);
 }
@@ -426,14 +401,14 @@ END_TEST
 
 START_TEST(test_pages_that_others_have_added_meanwhile_stay_where_some_are_lent)
 {
-	struct share *share = full_share(PLAN_PAGE_HUGETLB, 4 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_HUGETLB, 4 * REGION, 0);
 	uint64_t first = drive_lend(share), second = drive_lend(share);
 
 	kernel_model_set_pages(
 		drive.model, DRIVE_NODE, HUGE,
 		(struct hugepages_count){ .nr_pages = 512 + 100, .free_pages = 512 + 100 });
 	/* A look that finds them. */
-	refill(share);
+	drive_refill(share);
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
 	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 256 + 100);
 	ck_assert_int_eq(region_return(share, first), 0);
@@ -445,7 +420,8 @@ END_TEST
 
 START_TEST(test_a_share_that_is_to_go_waits_for_its_lent_regions)
 {
-	struct share *share = full_share(PLAN_PAGE_HUGETLB, 2 * REGION, 2 * REGION);
+	struct share *share =
+		drive_full_share(&drive, REGION, PLAN_PAGE_HUGETLB, 2 * REGION, 2 * REGION);
 	uint64_t first = drive_lend(share), second = drive_lend(share);
 
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
@@ -453,7 +429,7 @@ START_TEST(test_a_share_that_is_to_go_waits_for_its_lent_regions)
 	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 256);
 	ck_assert_uint_eq(drive_regions(share).largest_bytes, 0);
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
-	ck_assert_uint_eq(counts().nr_alive, 2);
+	ck_assert_uint_eq(drive_counts().nr_alive, 2);
 	ck_assert_int_eq(region_return(share, first), 0);
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
 	ck_assert_uint_eq(drive_status(share).done_bytes, REGION);
@@ -462,13 +438,13 @@ START_TEST(test_a_share_that_is_to_go_waits_for_its_lent_regions)
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
 	ck_assert_uint_eq(drive_status(share).done_bytes, 0);
 	ck_assert_uint_eq(drive_pages(&drive, DRIVE_NODE, HUGE), 0);
-	ck_assert_uint_eq(counts().nr_alive, 0);
+	ck_assert_uint_eq(drive_counts().nr_alive, 0);
 }
 END_TEST
 
 START_TEST(test_a_lent_region_that_is_taken_back_after_a_shrink_is_spent)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, REGION, 0);
 	uint64_t id = drive_lend(share);
 
 	ck_assert_int_eq(share->ops->share_shrink(share, 0), 0);
@@ -482,7 +458,8 @@ END_TEST
 
 START_TEST(test_the_smaller_last_region_is_kept_aside_where_whole_ones_remain)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION + 100 * MIB, 0);
+	struct share *share =
+		drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 2 * REGION + 100 * MIB, 0);
 	uint64_t id = drive_lend(share);
 
 	ck_assert_int_eq(share->ops->share_shrink(share, REGION), 0);
@@ -490,7 +467,7 @@ START_TEST(test_the_smaller_last_region_is_kept_aside_where_whole_ones_remain)
 	ck_assert_uint_eq(drive_regions(share).lent_bytes, 100 * MIB);
 	ck_assert_uint_eq(drive_regions(share).ready_bytes, REGION);
 	ck_assert_int_eq(region_return(share, id), 0);
-	refill(share);
+	drive_refill(share);
 	ck_assert_uint_eq(drive_status(share).done_bytes, REGION);
 }
 END_TEST
@@ -498,7 +475,7 @@ END_TEST
 /* Pages that a lessee has are none for the shares that come later. */
 START_TEST(test_huge_pages_of_what_is_aside_are_counted_before_those_of_others)
 {
-	struct share *share = full_share(PLAN_PAGE_HUGETLB, 2 * REGION, 0);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_HUGETLB, 2 * REGION, 0);
 	struct share **more = NULL;
 	uint64_t id;
 
@@ -520,15 +497,15 @@ END_TEST
 
 START_TEST(test_at_the_end_of_the_process_lent_memory_is_left_to_its_lessee)
 {
-	struct share *share = full_share(PLAN_PAGE_BASE, 2 * REGION, REGION);
+	struct share *share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, 2 * REGION, REGION);
 
 	(void) drive_lend(share);
 	(void) drive_lend(share);
 	share->ops->share_free(share);
 	drive.shares[0] = NULL;
-	ck_assert_uint_eq(counts().nr_released, 2);
-	ck_assert_uint_eq(counts().nr_destroyed, 1);
-	ck_assert_uint_eq(counts().nr_alive, 0);
+	ck_assert_uint_eq(drive_counts().nr_released, 2);
+	ck_assert_uint_eq(drive_counts().nr_destroyed, 1);
+	ck_assert_uint_eq(drive_counts().nr_alive, 0);
 }
 END_TEST
 
@@ -539,7 +516,7 @@ START_TEST(test_without_ids_nothing_is_lent_and_nothing_is_told)
 	uint64_t id, bytes;
 
 	drive.context.last_region_id = NULL;
-	share = full_share(PLAN_PAGE_BASE, REGION, 0);
+	share = drive_full_share(&drive, REGION, PLAN_PAGE_BASE, REGION, 0);
 	ck_assert_uint_eq(drive_regions(share).nr_ready, 1);
 	ck_assert_int_eq(region_lend(share, 0, &id, &bytes), -ENOENT);
 	ck_assert(!region_next_news(share, &news));
