@@ -485,3 +485,10 @@ struct pool_view sample_pool(const char *name)
 		.nr_shares = 2,
 	};
 }
+
+void scene_show_guests(struct scene *scene)
+{
+	struct pool_view view = sample_pool("guests");
+
+	ck_assert_int_eq(bus_service_show_pool(scene->service, &view), 0);
+}

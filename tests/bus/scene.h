@@ -143,3 +143,6 @@ void assert_error(sd_bus_message *reply, const char *name, const char *part_of_s
 struct manager_view sample_manager(void);
 struct node_view sample_node(unsigned node_id);
 struct pool_view sample_pool(const char *name);
+
+/* Have the service show the pool "guests", which is such a one. */
+void scene_show_guests(struct scene *scene);

@@ -33,29 +33,22 @@
 
 static struct scene scene;
 
-static void show_pool(void)
-{
-	struct pool_view view = sample_pool("guests");
-
-	ck_assert_int_eq(bus_service_show_pool(scene.service, &view), 0);
-}
-
 static void setup(void)
 {
 	scene_begin(&scene);
-	show_pool();
+	scene_show_guests(&scene);
 }
 
 static void setup_many_clients(void)
 {
 	scene_begin_with_limits(&scene, MANY_CLIENTS);
-	show_pool();
+	scene_show_guests(&scene);
 }
 
 static void setup_many_fds(void)
 {
 	scene_begin_with_limits(&scene, MANY_FDS);
-	show_pool();
+	scene_show_guests(&scene);
 }
 
 static void teardown(void)

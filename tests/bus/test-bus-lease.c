@@ -20,23 +20,16 @@
 
 static struct scene scene;
 
-static void show_pool(void)
-{
-	struct pool_view view = sample_pool("guests");
-
-	ck_assert_int_eq(bus_service_show_pool(scene.service, &view), 0);
-}
-
 static void setup(void)
 {
 	scene_begin(&scene);
-	show_pool();
+	scene_show_guests(&scene);
 }
 
 static void setup_system_bus(void)
 {
 	scene_begin_as_system_bus(&scene);
-	show_pool();
+	scene_show_guests(&scene);
 }
 
 static void teardown(void)
