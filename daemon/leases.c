@@ -134,7 +134,16 @@ int leases_open(struct manager *manager)
 	atomic_init(&leases->last_region_id,
 	            bytes_max(record_last_id(leases->record), clock_monotonic_usec() / 1000));
 	manager->context.last_region_id = &leases->last_region_id;
-	(void) store_put_state(leases->store, record_fd(leases->record));
+	r = store_put_state(leases->store, record_fd(leases->record));
+	if (r == -EOPNOTSUPP)
+		log_info(
+			"there is no service manager that keeps descriptors: regions and leases do "
+			"not outlive this process");
+	else if (r < 0)
+		log_warning(
+			"the service manager does not take descriptors (%s): regions and leases "
+			"may not outlive this process",
+			strerror(-r));
 	ev_io_set(&leases->ended, book_fd(leases->book), EV_READ);
 	ev_io_start(manager->setup.loop, &leases->ended);
 	return 0;

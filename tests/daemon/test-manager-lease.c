@@ -98,6 +98,8 @@ START_TEST(test_a_region_that_is_built_anew_changes_no_state)
 	unsigned nr_said;
 
 	start_with_regions();
+	/* here is no service manager's store, which is said */
+	ck_assert_uint_eq(nr_lines_with("do not outlive this process"), 1);
 	nr_said = nr_lines_with("pool guests");
 	lease(&grant);
 	manager_look(manager);
