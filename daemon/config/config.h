@@ -26,6 +26,7 @@
 #include "../base/idset.h"
 #include "../base/scoped.h"
 #include "../base/size.h"
+#include "originals.h"
 
 #define CONFIG_POOLS_MAX      256
 #define CONFIG_NODE_IDS_MAX   1024 /* no Linux has more nodes: CONFIG_NODES_SHIFT is at most 10 */
@@ -64,6 +65,12 @@ struct node_amount {
 /* The amount for @node_id: its override, or the common one. Return: false when there is none. */
 bool node_amount_get(const struct node_amount *amount, unsigned node_id, struct amount *ret);
 
+enum pool_zone {
+	POOL_ZONE_AUTO, /* the kernel's choice */
+	POOL_ZONE_KERNEL,
+	POOL_ZONE_MOVABLE,
+};
+
 enum pool_early { POOL_EARLY_AUTO, POOL_EARLY_NONE, POOL_EARLY_ALL, POOL_EARLY_AMOUNT };
 
 struct pool_config {
@@ -77,6 +84,11 @@ struct pool_config {
 	enum pool_page page;
 	uint64_t page_bytes; /* POOL_PAGE_SIZE */
 
+	/*
+	 * Kind block: of the node's offline memory, unset: 100 %. Kind replica: at most so much,
+	 * unset: all that Paths= names; minimum unset: 0, as a link to the original takes the place
+	 * of what is missing.
+	 */
 	struct node_amount size;
 	struct node_amount minimum; /* unset: as size */
 	bool is_required;           /* default yes */
@@ -90,6 +102,14 @@ struct pool_config {
 	uint64_t region_bytes; /* RegionSize=; 0: 1 GiB, or the whole share where that is smaller */
 	char **users;          /* Users=, NULL terminated, or NULL */
 	char **groups;
+
+	enum pool_zone zone; /* Zone=, kind block */
+
+	/* Paths=, kind replica: at least one; and what they name, once config_find_originals() has
+	 * looked. */
+	struct original_pattern *paths;
+	size_t nr_paths;
+	struct originals originals;
 };
 
 struct daemon_config {
@@ -148,6 +168,12 @@ void daemon_config_init(struct daemon_config *ret);
  * given and cannot be read; -ENOMEM. Reads regular files only and does not wait for any.
  */
 int config_load(const char *directory, const char *search_root, struct config **ret);
+
+/*
+ * Look (again) which files the pools of kind replica name, below @root ("" for this machine).
+ * What was found before is replaced. Return: 0; -ENOMEM, and what is left is what was there.
+ */
+int config_find_originals(struct config *config, const char *root);
 
 /* NULL is fine. Return: NULL. */
 struct config *config_free(struct config *config);

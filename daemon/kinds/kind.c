@@ -26,6 +26,15 @@ const char *share_reason_text(enum share_reason reason)
 		[REASON_POISONED] = "poisoned",
 		[REASON_STALLED] = "stalled",
 		[REASON_FAILED] = "failed",
+		[REASON_BUSY] = "busy",
+		[REASON_REFUSED] = "refused",
+		[REASON_ZONE_MISMATCH] = "zone-mismatch",
+		[REASON_UNSUPPORTED_ZONE] = "unsupported-zone",
+		[REASON_GONE] = "gone",
+		[REASON_OFFLINED] = "offlined",
+		[REASON_CHANGING] = "changing",
+		[REASON_UNREADABLE] = "unreadable",
+		[REASON_NO_MOUNT] = "no-mount",
 	};
 
 	return (size_t) reason < ELEMENTS(words) ? words[reason] : "failed";
@@ -38,9 +47,12 @@ static const struct kind_ops *kind_find(enum pool_kind kind)
 		return &hugetlb_ops;
 	case POOL_REGION:
 		return &region_ops;
-	default:
-		return NULL;
+	case POOL_BLOCK:
+		return &block_ops;
+	case POOL_REPLICA:
+		return &replica_ops;
 	}
+	return NULL;
 }
 
 static struct page_account *account_among(struct share *const *shares, size_t nr_shares,
@@ -109,6 +121,11 @@ static int share_make(const struct making *making, const struct plan_share *plan
 	}
 	share->parts[STAGE_EARLY].want_bytes = planned->early_bytes;
 	share->parts[STAGE_DEFERRED].want_bytes = planned->deferred_bytes;
+	r = ops->share_take ? ops->share_take(share, planned) : 0;
+	if (r < 0) {
+		ops->share_free(share);
+		return r;
+	}
 	if (pool->page == PLAN_PAGE_HUGETLB) {
 		share->account = account_get(making, pool->page_bytes);
 		r = share->account ? page_account_join(share->account, share) : -ENOMEM;

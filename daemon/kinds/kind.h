@@ -29,6 +29,9 @@
 #include "../plan/plan.h"
 #include "memory.h"
 
+struct block_record;
+struct replica_base;
+
 enum stage { STAGE_EARLY, STAGE_DEFERRED, NR_STAGES };
 
 /* "early", "deferred". Static. */
@@ -45,14 +48,25 @@ enum share_reason {
 	REASON_EXCEEDS_RESERVE, /* taking more would leave the node less than Reserve= */
 	REASON_CGROUP_LIMIT,
 	REASON_NOT_PERMITTED,
-	REASON_WRONG_NODE, /* pages turned up on another node */
-	REASON_NOT_HUGE,   /* small pages where huge ones were asked for */
-	REASON_POISONED,   /* hardware poison, again and again */
-	REASON_STALLED,    /* no counter moved for StallTimeout= */
-	REASON_FAILED,     /* another error; share_status.error has it */
+	REASON_WRONG_NODE,       /* pages turned up on another node */
+	REASON_NOT_HUGE,         /* small pages where huge ones were asked for */
+	REASON_POISONED,         /* hardware poison, again and again */
+	REASON_STALLED,          /* no counter moved for StallTimeout= */
+	REASON_FAILED,           /* another error; share_status.error has it */
+	REASON_BUSY,             /* block: the kernel had no time for it, again and again */
+	REASON_REFUSED,          /* block: the kernel refused it for good (EINVAL) */
+	REASON_ZONE_MISMATCH,    /* block: somebody brought it online in another zone */
+	REASON_UNSUPPORTED_ZONE, /* block: no zone can take it */
+	REASON_GONE,             /* unplugged; or the original of a replica was removed */
+	REASON_OFFLINED,         /* block: was online, and somebody has taken it offline */
+	REASON_CHANGING,         /* replica: the original did not stand still */
+	REASON_UNREADABLE,       /* replica: the original could not be read */
+	REASON_NO_MOUNT,         /* replica: the node has no tmpfs for its copies */
 };
 
 const char *share_reason_text(enum share_reason reason);
+
+#define SHARE_MISSING_MAX 128
 
 /* A consistent look at a share; taken by share_read. */
 struct share_status {
@@ -69,6 +83,13 @@ struct share_status {
 	/* The last time: the value we had set, and the one found instead. */
 	uint64_t raced_from_pages;
 	uint64_t raced_to_pages;
+	/* Kinds block and replica: how many blocks, files are missing, and the name of the first.
+	 */
+	unsigned nr_missing;
+	char missing[SHARE_MISSING_MAX]; /* "memory57", "/usr/lib/x.so" (cut at the front); "" */
+	/* Kind block: who brought them online. */
+	unsigned nr_by_us;    /* this daemon, also an earlier process of it */
+	unsigned nr_by_other; /* the kernel, udev or somebody else */
 };
 
 struct kind_ops;
@@ -93,6 +114,10 @@ struct kind_context {
 	bool is_cpuset_restricted;
 	/* The number of the last region made, for ids that stay unique; NULL: regions have none. */
 	_Atomic uint64_t *last_region_id;
+	/* What has become of memory blocks; NULL: there are no shares of kind block. */
+	struct block_record *block_record;
+	/* Where replicas lie (replica.h); NULL: there are no shares of kind replica. */
+	struct replica_base *replica_base;
 };
 
 /* The pages of one size that all shares of one node want: one target for all of them. */
@@ -131,6 +156,35 @@ struct kind_ops {
 	 * Return: 0 and *ret, which the caller owns; -ENOMEM.
 	 */
 	int (*share_new)(struct share **ret);
+
+	/*
+	 * The other shares of the node begin when those of this kind have settled: it brings the
+	 * memory that they are made of.
+	 */
+	bool comes_first;
+
+	/*
+	 * Take over from the plan what the share is about (blocks, files; copied). Right after
+	 * share_new, when the plain fields of struct share are set. NULL: nothing beyond them.
+	 * Return: 0; -ENOMEM. On error the share is freed by share_free.
+	 */
+	int (*share_take)(struct share *share, const struct plan_share *planned);
+
+	/*
+	 * Whether @planned is what the share is about already; otherwise a new share takes its
+	 * place, and what both are about stays in service. Main thread, at any time. NULL: shares
+	 * of this kind grow and shrink by bytes.
+	 */
+	bool (*share_is_same)(const struct share *share, const struct plan_share *planned);
+
+	/*
+	 * Memory of the node has gone offline, or pages were moved: see what is still as promised.
+	 * Main thread, while the share is with no worker. Bounded: 10 µs a block, region or file.
+	 * Return: 0 and share_read tells what is left; 1 the same, and the share is to be given to
+	 * the worker once more (run_refill() for regions, run_retry() for others). NULL: nothing to
+	 * see.
+	 */
+	int (*share_recheck)(struct share *share);
 
 	/*
 	 * One bounded step towards chunks: add huge pages, make and bind the regions, cut chunks.
@@ -173,6 +227,8 @@ struct kind_ops {
 
 extern const struct kind_ops hugetlb_ops;
 extern const struct kind_ops region_ops;
+extern const struct kind_ops block_ops;
+extern const struct kind_ops replica_ops;
 
 /*
  * A node's account of one huge page size. Its functions may be called by any thread.

@@ -15,6 +15,12 @@ bool probe_text(struct probe *probe, const char *path)
 
 int machine_probe(struct kernel *kernel, struct machine **ret)
 {
+	return machine_probe_with(kernel, NULL, ret);
+}
+
+int machine_probe_with(struct kernel *kernel, const struct block_record *record,
+                       struct machine **ret)
+{
 	static int (*const steps[])(struct probe *) = {
 		probe_nodes,      probe_allowed,       probe_usable, probe_blocks,
 		probe_page_sizes, probe_device_memory, probe_limits,
@@ -28,6 +34,7 @@ int machine_probe(struct kernel *kernel, struct machine **ret)
 		return -ENOMEM;
 	probe->kernel = kernel;
 	probe->machine = machine;
+	probe->record = record;
 	for (size_t i = 0; i < ELEMENTS(steps); i++) {
 		int r = steps[i](probe);
 

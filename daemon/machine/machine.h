@@ -16,8 +16,30 @@
 #include "../base/scoped.h"
 #include "kernel.h"
 
+struct block_record;
+
 #define MACHINE_NODES_MAX      1024 /* MAX_NUMNODES ends here (CONFIG_NODES_SHIFT = 10) */
 #define MACHINE_PAGE_SIZES_MAX 16   /* HUGE_MAX_HSTATE is at most 5 today */
+
+/* Kinds of zones that a memory block can be in, as flags. */
+#define MACHINE_ZONE_KERNEL  1u /* Normal, DMA32, …: for everything, and not to be unplugged */
+#define MACHINE_ZONE_MOVABLE 2u /* for what can be moved away again */
+
+/*
+ * A memory block that pools of kind block are about: it is offline, or is on record to have been
+ * (block-record.h), whoever brought it online since.
+ */
+struct machine_block {
+	uint64_t block; /* its number: K of memoryK */
+	bool is_online;
+	/*
+	 * Offline: where it can go, by valid_zones; 0: nowhere. A kernel that does not say (before
+	 * 4.10) lets it go anywhere. Online: where it is; 0: the kernel does not say.
+	 */
+	unsigned zones;
+	bool is_movable_by_default; /* offline: "online" alone puts it into Movable */
+	bool is_given_up; /* was tried and refused (block-record.h): nothing to count on */
+};
 
 /* What one node has of one huge page size. */
 struct machine_hugepages {
@@ -60,6 +82,9 @@ struct machine_node {
 	uint64_t spanned_bytes;
 	uint64_t nr_blocks;        /* memory blocks linked from the node */
 	uint64_t nr_online_blocks; /* of these, online */
+	/* Of all blocks, those that pools of kind block are about; ascending. */
+	struct machine_block *candidates;
+	size_t nr_candidates;
 
 	/* In the order of machine.page_sizes. */
 	struct machine_hugepages hugepages[MACHINE_PAGE_SIZES_MAX];
@@ -90,6 +115,12 @@ struct machine {
 	struct idset allowed_cpus;  /* Cpus_allowed_list of this process */
 	struct idset allowed_nodes; /* Mems_allowed_list of this process */
 
+	/*
+	 * Ids that a node may come to have while the machine runs (node/possible). Empty where the
+	 * kernel does not say.
+	 */
+	struct idset possible_nodes;
+
 	bool has_swap;           /* any swap area is on */
 	bool may_grow_hugepages; /* nr_hugepages of the nodes can be written */
 
@@ -113,6 +144,10 @@ struct machine {
  * -E2BIG more than MACHINE_NODES_MAX nodes.
  */
 int machine_probe(struct kernel *kernel, struct machine **ret);
+
+/* The same, with the blocks of @record (NULL: none) among the candidates where they exist. */
+int machine_probe_with(struct kernel *kernel, const struct block_record *record,
+                       struct machine **ret);
 
 /* NULL is fine. Return: NULL. */
 struct machine *machine_free(struct machine *machine);

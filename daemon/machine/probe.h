@@ -13,7 +13,8 @@
 struct probe {
 	struct kernel *kernel;
 	struct machine *machine;
-	char text[KERNEL_TEXT_MAX]; /* scratch for whole files */
+	const struct block_record *record; /* NULL: none */
+	char text[KERNEL_TEXT_MAX];        /* scratch for whole files */
 };
 
 /* nodes.c: nodes, their CPUs, distances and meminfo; online_cpus */

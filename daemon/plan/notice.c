@@ -163,6 +163,9 @@ static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
 			pool->name, size, nodes);
 	case PLAN_CGROUP_LIMIT:
 		return notice_cgroup(draft, pool, group->bytes);
+	case PLAN_NO_OFFLINE_MEMORY:
+	case PLAN_UNSUPPORTED_ZONE:
+		break;
 	case PLAN_EXCEEDS_RESERVE:
 		return draft_say(
 			draft->plan,

@@ -17,6 +17,8 @@ const char *plan_refusal_text(enum plan_refusal refusal)
 		[PLAN_NOT_PERMITTED] = "not-permitted",
 		[PLAN_CGROUP_LIMIT] = "cgroup-limit",
 		[PLAN_EXCEEDS_RESERVE] = "exceeds-reserve",
+		[PLAN_NO_OFFLINE_MEMORY] = "no-offline-memory",
+		[PLAN_UNSUPPORTED_ZONE] = "unsupported-zone",
 	};
 
 	return words[refusal];

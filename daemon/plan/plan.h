@@ -30,6 +30,8 @@ enum plan_refusal {
 	PLAN_NOT_PERMITTED,
 	PLAN_CGROUP_LIMIT,
 	PLAN_EXCEEDS_RESERVE,
+	PLAN_NO_OFFLINE_MEMORY, /* kind block: Size= is more than the node has offline */
+	PLAN_UNSUPPORTED_ZONE,  /* kind block: these blocks cannot go into the zone of Zone= */
 };
 
 /* "" for PLAN_ACCEPTED, "no-such-node", "memoryless-node", … Static. */
@@ -37,9 +39,37 @@ const char *plan_refusal_text(enum plan_refusal refusal);
 
 enum plan_page { PLAN_PAGE_BASE, PLAN_PAGE_THP, PLAN_PAGE_HUGETLB };
 
+/* A memory block that a share brings online. */
+struct plan_block {
+	uint64_t block;
+	enum pool_zone zone; /* what is asked for; POOL_ZONE_AUTO: any is right */
+};
+
+/* A file that a share has a copy of on its node, or a link to. */
+struct plan_copy {
+	const struct original *original; /* borrowed from the configuration */
+	bool is_linked; /* the node has no room for it (share.refusal): a link instead of a copy */
+};
+
 struct plan_share {
 	const struct plan_pool *pool; /* borrowed from plan.pools */
 	unsigned node_id;
+
+	/*
+	 * Kind block: the blocks of the early part, then those of the deferred one, each in the
+	 * order in which they are brought online; among them such as are online by now. Blocks that
+	 * only a kernel zone can take are early. The share's own.
+	 */
+	struct plan_block *blocks;
+	size_t nr_blocks;
+
+	/*
+	 * Kind replica: all files, in the order of their paths; refused originals are not among
+	 * them. A copy takes its size, rounded up to whole pages; the early part is the first bytes
+	 * of all copies one behind the other. The share's own.
+	 */
+	struct plan_copy *copies;
+	size_t nr_copies;
 
 	uint64_t unit_bytes; /* the page, or the region: all amounts below are multiples of it */
 	uint64_t declared_bytes;
@@ -57,10 +87,16 @@ struct plan_share {
 
 struct plan_node {
 	unsigned node_id;
-	bool exists;           /* false: only named by a pool; then all of its shares are refused */
-	struct idset cpus;     /* the worker's, helper's included */
-	int helper_node_id;    /* -1: runs on its own CPUs */
-	uint64_t memory_bytes; /* machine_node.memory_bytes */
+	bool exists;        /* false: only named by a pool; then all of its shares are refused */
+	struct idset cpus;  /* the worker's, helper's included */
+	int helper_node_id; /* -1: runs on its own CPUs */
+	/*
+	 * machine_node.memory_bytes, and what pools of kind block are going to add: all else is
+	 * planned for a node that has it.
+	 */
+	uint64_t memory_bytes;
+	uint64_t coming_bytes;    /* of these, what is offline now and counted on */
+	uint64_t offline_bytes;   /* all that is offline now */
 	uint64_t mem_total_bytes; /* machine_node.mem_total_bytes */
 	uint64_t spanned_bytes;
 	/*
@@ -99,6 +135,12 @@ struct plan_pool {
 	enum plan_refusal refusal; /* of the largest refused share */
 	bool can_reach_minimum;    /* on every node; never when is_empty */
 	bool is_empty; /* something was asked for, and it comes to nothing on every node */
+	/*
+	 * Kind replica: some of its Paths= are refused, so it is degraded at best; and the first
+	 * of them says why. When all are, it is_empty.
+	 */
+	size_t nr_refused_paths;
+	enum original_refusal path_refusal;
 };
 
 struct plan {
