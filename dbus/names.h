@@ -19,6 +19,9 @@
 #define NODEINIT_NODE_INTERFACE    "org.nodeinit1.Node"
 #define NODEINIT_POOL_INTERFACE    "org.nodeinit1.Pool"
 
+/* Where the copies of files lie that pools of kind replica have: NODE is DIRECTORY/nodeN. */
+#define NODEINIT_REPLICA_DIRECTORY "/run/nodeinit/replica"
+
 #define NODEINIT_ERROR(name) "org.nodeinit1.Error." name
 
 #define NODEINIT_ERROR_NO_SUCH_POOL   NODEINIT_ERROR("NoSuchPool")
