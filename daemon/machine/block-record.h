@@ -8,7 +8,7 @@
  * /run and lasts as long as the memory blocks stay as they are, until the next boot.
  *
  * The file is text: a line "FIRST-LAST WORD" for each run of blocks of the same sort, ascending;
- * WORD is "ours" (this daemon brought them online) or "seen".
+ * WORD is "ours" (this daemon brought them online), "seen", or "left" (see block_record_leave()).
  */
 #pragma once
 
@@ -25,6 +25,7 @@ struct block_record;
 struct block_record_entry {
 	uint64_t block;
 	bool is_ours;     /* brought online by this daemon, or an earlier process of it */
+	bool is_left;     /* no candidate: somebody has taken it offline for a reason of his own */
 	bool is_given_up; /* this process tried it, and the kernel refused; not in the file */
 };
 
@@ -52,7 +53,14 @@ bool block_record_find(const struct block_record *record, uint64_t block,
 /* Mark what is on record; harmless for what is not. */
 void block_record_set_ours(struct block_record *record, uint64_t block, bool is_ours);
 void block_record_set_given_up(struct block_record *record, uint64_t block, bool is_given_up);
-/* No block is given up any more: all are tried again. */
+/*
+ * Put @block, which is not on record, there as one that is no candidate: it was never of any pool, and
+ * somebody takes it offline, to unplug it maybe. block_record_add() makes it a candidate again.
+ * Return: as block_record_add().
+ */
+int block_record_leave(struct block_record *record, uint64_t block);
+
+/* No block is given up any more: all are tried again; those that are left are off the record. */
 void block_record_begin_anew(struct block_record *record);
 
 size_t block_record_nr(const struct block_record *record);
