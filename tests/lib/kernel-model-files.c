@@ -165,6 +165,8 @@ static int print_file(struct kernel_model *model, const char *path, FILE *out)
 		(void) fputs(file->text, out);
 		return 0;
 	}
+	if (model_print_block(model, path, out) == 0)
+		return 0;
 	if (!find_place(model, path, &place))
 		return -ENOENT;
 	if (place.size_index >= 0)
@@ -210,12 +212,16 @@ static int carry_out_write(struct kernel_model *model, const char *path, const c
 	struct place place;
 	uint64_t nr_pages;
 	char end;
+	int r;
 
 	if (file && file->text) {
 		free(file->text);
 		file->text = model_or_abort(strdup(text));
 		return 0;
 	}
+	r = model_write_block(model, path, text);
+	if (r != -EACCES)
+		return r;
 	if (!find_place(model, path, &place) || !place.node)
 		return -EACCES; /* as read-only files answer; nothing there: seen before */
 	if (place.size_index < 0) {
@@ -321,6 +327,18 @@ static void note_pools(const struct kernel_model *model, struct listing *listing
 		}
 }
 
+struct block_notes {
+	struct listing *listing;
+	const char *dir;
+};
+
+static void note_block(const struct kernel_model *model, const char *path, void *arg)
+{
+	const struct block_notes *notes = arg;
+
+	note(model, notes->listing, notes->dir, path);
+}
+
 static void note_all(const struct kernel_model *model, struct listing *listing, const char *dir)
 {
 	static const char *const of_machine[] = { "/proc/meminfo", "/sys/devices/system/cpu/online",
@@ -331,6 +349,7 @@ static void note_all(const struct kernel_model *model, struct listing *listing, 
 	for (size_t i = 0; i < ELEMENTS(of_machine); i++)
 		note(model, listing, dir, of_machine[i]);
 	note_pools(model, listing, dir, HUGE_DIR);
+	model_note_blocks(model, note_block, &(struct block_notes){ listing, dir });
 	for (size_t i = 0; i < model->nr_nodes; i++) {
 		unsigned node_id = model->nodes[i]->node_id;
 

@@ -53,6 +53,7 @@ struct kernel_model {
 	size_t nr_page_sizes;
 	struct file *files;
 	unsigned nr_writes;
+	struct model_blocks *blocks; /* NULL: the kernel shows none */
 	kernel_model_write_fn write_fn;
 	void *write_arg;
 };
@@ -83,5 +84,16 @@ const char *model_below(const char *path, const char *dir);
 int model_write_pages(struct kernel_model *model, struct node *node, size_t size_index,
                       uint64_t nr_pages);
 void model_compact(struct node *node);
+
+/* The same of a file of memory blocks. Return: 0; -ENOENT, -EACCES none such; -errno. */
+int model_print_block(const struct kernel_model *model, const char *path, FILE *out);
+int model_write_block(struct kernel_model *model, const char *path, const char *text);
+
+/* Call @fn for each file of memory blocks. */
+typedef void (*model_note_fn)(const struct kernel_model *model, const char *path, void *arg);
+void model_note_blocks(const struct kernel_model *model, model_note_fn fn, void *arg);
+
+/* No lock needed. */
+void model_free_blocks(struct kernel_model *model);
 
 extern const struct kernel_ops model_ops;

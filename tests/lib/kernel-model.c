@@ -116,6 +116,7 @@ struct kernel_model *kernel_model_free(struct kernel_model *model)
 		free(file->text);
 		free(file);
 	}
+	model_free_blocks(model);
 	(void) pthread_mutex_destroy(&model->lock);
 	free(model);
 	return NULL;

@@ -13,7 +13,10 @@
  * online and nodeN/{cpulist,distance,meminfo,compact}, nodeN/hugepages/hugepages-*kB/ and
  * /sys/kernel/mm/hugepages/hugepages-*kB/ {nr,free,surplus}_hugepages.
  *
- * Functions that name a node or page size which was not added end the test (ck_abort).
+ * Once kernel_model_set_block_bytes() was called it has memory blocks too: memory/block_size_bytes
+ * and memory/memoryK/{state,online,valid_zones}, the same below nodeN/memoryK.
+ *
+ * Functions that name a node, page size or block which was not added end the test (ck_abort).
  */
 #pragma once
 
@@ -117,3 +120,57 @@ unsigned kernel_model_nr_writes(struct kernel_model *model, const char *path);
 unsigned kernel_model_nr_page_writes(struct kernel_model *model, unsigned node_id,
                                      uint64_t page_bytes);
 unsigned kernel_model_nr_compactions(struct kernel_model *model, unsigned node_id);
+
+/* --- kernel-model-blocks.c: memory blocks --- */
+
+enum model_block_state { MODEL_BLOCK_OFFLINE, MODEL_BLOCK_ONLINE, MODEL_BLOCK_GOING };
+
+/* Where a block can go (valid_zones), as flags; 0: "none". */
+#define MODEL_ZONE_NORMAL        1u
+#define MODEL_ZONE_MOVABLE       2u
+#define MODEL_ZONE_MOVABLE_FIRST 4u /* "online" alone puts it into Movable, if it can go to both \
+	                             */
+
+/* What somebody else does to a block. To one that it does not fit (online already) it does nothing.
+ */
+enum model_deed {
+	MODEL_ONLINES_NORMAL, /* whatever its zones */
+	MODEL_ONLINES_MOVABLE,
+	MODEL_OFFLINES,
+	MODEL_BEGINS_TO_OFFLINE, /* "going-offline", until another deed */
+	MODEL_UNPLUGS,           /* its files vanish */
+};
+
+/* When: between our look and our next write to it, or between that write and our next look. */
+enum model_moment { MODEL_BEFORE_WRITE, MODEL_AFTER_WRITE };
+
+void kernel_model_set_block_bytes(struct kernel_model *model, uint64_t block_bytes);
+
+/*
+ * Plug in a block of the node, offline. MemTotal and MemFree of the node grow by it when it is
+ * brought online, and fall when it is taken offline. May be called at any time (a late dimm).
+ */
+void kernel_model_add_block(struct kernel_model *model, unsigned node_id, uint64_t number,
+                            unsigned zones);
+
+/* Now; not counted as a write. */
+void kernel_model_do_block(struct kernel_model *model, uint64_t number, enum model_deed deed);
+/* At that moment of our next write to it, once. */
+void kernel_model_add_block_rival(struct kernel_model *model, uint64_t number,
+                                  enum model_moment moment, enum model_deed deed);
+void kernel_model_set_block_zones(struct kernel_model *model, uint64_t number, unsigned zones);
+
+/*
+ * The next @nr_writes (UINT_MAX: all) to it bring nothing. @error 0: and report success; else they
+ * return -@error (EBUSY, EAGAIN, EINVAL, EHWPOISON, …).
+ */
+void kernel_model_fail_block(struct kernel_model *model, uint64_t number, unsigned nr_writes,
+                             int error);
+
+enum model_block_state kernel_model_block_state(struct kernel_model *model, uint64_t number);
+/* The zone that it is in; 0 while it is offline. */
+unsigned kernel_model_block_zone(struct kernel_model *model, uint64_t number);
+
+/* Writes to blocks that reached one, in their order; *ret_word is borrowed until the next write. */
+unsigned kernel_model_nr_block_writes(struct kernel_model *model);
+uint64_t kernel_model_block_write(struct kernel_model *model, size_t i, const char **ret_word);
