@@ -41,7 +41,7 @@ BEGIN {
 	library["ini.h"] = "config"
 	library["json-c/json.h"] = library["json.h"] = "plan client"
 	library["libsmartcols/libsmartcols.h"] = library["libsmartcols.h"] = "plan client"
-	library["pthread.h"] = "kinds engine lease bus top" # locks; threads start in engine/
+	library["pthread.h"] = "machine kinds engine lease bus top" # locks; threads start in engine/
 	library["stdatomic.h"] = "base kinds engine lease bus top"
 	library["ev.h"] = library["systemd/sd-bus.h"] = library["systemd/sd-event.h"] = "bus top client"
 }

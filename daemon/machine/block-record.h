@@ -54,8 +54,8 @@ bool block_record_find(const struct block_record *record, uint64_t block,
 void block_record_set_ours(struct block_record *record, uint64_t block, bool is_ours);
 void block_record_set_given_up(struct block_record *record, uint64_t block, bool is_given_up);
 /*
- * Put @block, which is not on record, there as one that is no candidate: it was never of any pool, and
- * somebody takes it offline, to unplug it maybe. block_record_add() makes it a candidate again.
+ * Put @block, which is not on record, there as one that is no candidate: it was never of any pool,
+ * and somebody takes it offline, to unplug it maybe. block_record_add() makes it a candidate again.
  * Return: as block_record_add().
  */
 int block_record_leave(struct block_record *record, uint64_t block);

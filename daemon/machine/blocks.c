@@ -1,124 +1,131 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "../base/size.h"
+#include "block-files.h"
+#include "block-record.h"
 #include "probe.h"
-
-#define MEMORY_DIR "/sys/devices/system/memory"
 
 /* Where the kernel shows no blocks: the section of most architectures (SECTION_SIZE_BITS = 27). */
 #define USUAL_SECTION_BYTES (128 * MIB)
 
-/* Files that tell whether a block is online, and what they say when it is not. */
-enum place { BY_STATE, BY_STATE_OF_NODE, BY_ONLINE, BY_ONLINE_OF_NODE, NR_PLACES };
-
 /* One node's directory while it is walked. */
 struct walk {
-	struct kernel *kernel;
+	struct block_files files;
+	const struct block_record *record; /* NULL: none */
 	struct machine_node *node;
 	uint64_t first_block;
 	uint64_t end_block;
-	enum place place; /* where the block before was found: try there first */
+	size_t nr_rooms; /* candidates that there is memory for */
 };
 
-/* Block numbers are decimal; "memory_failure" and "meminfo" lie beside them. */
-static bool is_block(const char *name, uint64_t *ret_block)
+static int add_candidate(struct walk *walk, const struct machine_block *candidate)
 {
-	static const char prefix[] = "memory";
-	uint64_t block = 0;
+	struct machine_node *node = walk->node;
 
-	if (strncmp(name, prefix, strlen(prefix)) != 0)
-		return false;
-	name += strlen(prefix);
-	if (*name == '\0')
-		return false;
-	for (; *name; name++) {
-		if (*name < '0' || *name > '9' ||
-		    __builtin_mul_overflow(block, UINT64_C(10), &block) ||
-		    __builtin_add_overflow(block, (uint64_t) (*name - '0'), &block))
-			return false;
+	if (node->nr_candidates == walk->nr_rooms) {
+		size_t nr_rooms = walk->nr_rooms ? 2 * walk->nr_rooms : 64;
+		struct machine_block *candidates =
+			reallocarray(node->candidates, nr_rooms, sizeof(*candidates));
+
+		if (!candidates)
+			return -ENOMEM;
+		node->candidates = candidates;
+		walk->nr_rooms = nr_rooms;
 	}
-	*ret_block = block;
-	return true;
+	node->candidates[node->nr_candidates++] = *candidate;
+	return 0;
 }
 
-static int read_place(const struct walk *walk, const char *name, enum place place, char *text,
-                      size_t text_bytes)
+/* @state: what was read of the block just now; it may have changed since. */
+static int judge_candidate(struct walk *walk, uint64_t block, enum memory_block_state *state)
 {
-	const char *file = place == BY_STATE || place == BY_STATE_OF_NODE ? "state" : "online";
-	char path[320];
-	int nr_chars;
+	struct block_record_entry entry = { 0 };
+	struct memory_block found;
+	bool is_on_record;
 
-	if (place == BY_STATE || place == BY_ONLINE)
-		nr_chars = snprintf(path, sizeof(path), MEMORY_DIR "/%s/%s", name, file);
-	else
-		nr_chars = snprintf(path, sizeof(path), NODE_DIR "/node%u/%s/%s",
-		                    walk->node->node_id, name, file);
-	if (nr_chars < 0 || (size_t) nr_chars >= sizeof(path))
-		return -ENAMETOOLONG;
-	return walk->kernel->ops->read(walk->kernel, path, text, text_bytes);
+	is_on_record = walk->record && block_record_find(walk->record, block, &entry);
+	if (entry.is_left)
+		return 0;
+	if (!is_on_record && *state != MEMORY_BLOCK_OFFLINE)
+		return 0;
+	/* Unplugged by now: nothing is left of it but what was counted. */
+	if (block_files_zones(&walk->files, block, *state, &found) < 0)
+		return 0;
+	*state = found.state;
+	if (!is_on_record && *state != MEMORY_BLOCK_OFFLINE)
+		return 0;
+	return add_candidate(walk, &(struct machine_block){
+					   .block = block,
+					   .is_online = *state == MEMORY_BLOCK_ONLINE,
+					   .zones = found.zones,
+					   .is_movable_by_default = found.is_movable_by_default,
+					   .is_given_up = entry.is_given_up,
+				   });
 }
 
 /*
- * One file a block, about 3 µs each: there are 131 072 of them on a large machine, and all of a
- * tree tell it in the same place. A block that tells it nowhere is online, as on kernels without
- * hotplug.
+ * One file a block that is online and not on record, about 3 µs each: there are 131 072 of them on
+ * a large machine. A block that does not tell its state is online, as on kernels without hotplug.
  */
-static bool is_online(struct walk *walk, const char *name)
-{
-	char text[32];
-
-	if (read_place(walk, name, walk->place, text, sizeof(text)) < 0) {
-		enum place place = 0;
-
-		while (place < NR_PLACES && (place == walk->place ||
-		                             read_place(walk, name, place, text, sizeof(text)) < 0))
-			place++;
-		if (place == NR_PLACES)
-			return true;
-		walk->place = place;
-	}
-	/* "online" and "1"; not "offline", "going-offline" (still in use, but about to go), "0". */
-	return strncmp(text, "online", strlen("online")) == 0 || text[0] == '1';
-}
-
-static int take_block(const char *name, void *arg)
+static int take_block(uint64_t block, void *arg)
 {
 	struct walk *walk = arg;
 	struct machine_node *node = walk->node;
-	uint64_t block;
+	enum memory_block_state state;
+	int r;
 
-	if (!is_block(name, &block))
-		return 0;
 	if (node->nr_blocks == 0 || block < walk->first_block)
 		walk->first_block = block;
 	if (node->nr_blocks == 0 || block >= walk->end_block)
 		walk->end_block = block + 1;
 	node->nr_blocks++;
-	if (is_online(walk, name))
+	r = block_files_state(&walk->files, block, &state);
+	if (r == -EINVAL) /* a word that is not known is not that for "online" */
+		return 0;
+	if (r == 0) {
+		r = judge_candidate(walk, block, &state);
+		if (r < 0)
+			return r;
+	} else {
+		state = MEMORY_BLOCK_ONLINE;
+	}
+	if (state == MEMORY_BLOCK_ONLINE)
 		node->nr_online_blocks++;
 	return 0;
 }
 
-static void read_blocks(struct probe *probe, struct machine_node *node)
+static int compare_blocks(const void *a, const void *b)
 {
-	struct walk walk = { .kernel = probe->kernel, .node = node, .place = BY_STATE };
-	uint64_t block_bytes = probe->machine->block_bytes;
-	char path[64];
+	const struct machine_block *one = a, *other = b;
 
-	if (block_bytes) {
-		(void) snprintf(path, sizeof(path), NODE_DIR "/node%u", node->node_id);
-		(void) probe->kernel->ops->list(probe->kernel, path, take_block, &walk);
-	}
+	return (one->block > other->block) - (one->block < other->block);
+}
+
+static int read_blocks(struct probe *probe, struct machine_node *node)
+{
+	struct walk walk = {
+		.files = { .kernel = probe->kernel, .node_id = node->node_id },
+		.record = probe->record,
+		.node = node,
+	};
+	uint64_t block_bytes = probe->machine->block_bytes;
+
+	if (block_bytes &&
+	    memory_blocks_each(probe->kernel, node->node_id, take_block, &walk) == -ENOMEM)
+		return -ENOMEM;
 	if (node->nr_blocks == 0) {
 		node->memory_bytes = node->mem_total_bytes;
 		node->spanned_bytes = node->mem_total_bytes;
-		return;
+		return 0;
 	}
+	if (node->nr_candidates)
+		qsort(node->candidates, node->nr_candidates, sizeof(*node->candidates),
+		      compare_blocks);
 	node->memory_bytes = bytes_mul(node->nr_online_blocks, block_bytes);
 	node->spanned_bytes = bytes_mul(walk.end_block - walk.first_block, block_bytes);
+	return 0;
 }
 
 int probe_blocks(struct probe *probe)
@@ -129,7 +136,11 @@ int probe_blocks(struct probe *probe)
 	if (probe_text(probe, MEMORY_DIR "/block_size_bytes"))
 		machine->block_bytes = strtoull(probe->text, NULL, 16);
 	machine->section_bytes = machine->block_bytes ? machine->block_bytes : USUAL_SECTION_BYTES;
-	for (size_t i = 0; i < machine->nr_nodes; i++)
-		read_blocks(probe, &machine->nodes[i]);
+	for (size_t i = 0; i < machine->nr_nodes; i++) {
+		int r = read_blocks(probe, &machine->nodes[i]);
+
+		if (r < 0)
+			return r;
+	}
 	return 0;
 }

@@ -53,11 +53,13 @@ struct machine *machine_free(struct machine *machine)
 		idset_clear(&machine->nodes[i].cpus);
 		idset_clear(&machine->nodes[i].usable_cpus);
 		free(machine->nodes[i].distances);
+		free(machine->nodes[i].candidates);
 	}
 	free(machine->nodes);
 	idset_clear(&machine->online_cpus);
 	idset_clear(&machine->allowed_cpus);
 	idset_clear(&machine->allowed_nodes);
+	idset_clear(&machine->possible_nodes);
 	free(machine);
 	return NULL;
 }

@@ -27,7 +27,7 @@ struct block_record;
 
 /*
  * A memory block that pools of kind block are about: it is offline, or is on record to have been
- * (block-record.h), whoever brought it online since.
+ * (block-record.h), whoever brought it online since; and is not left to somebody else.
  */
 struct machine_block {
 	uint64_t block; /* its number: K of memoryK */

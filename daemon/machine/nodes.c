@@ -171,6 +171,10 @@ int probe_nodes(struct probe *probe)
 	struct machine *machine = probe->machine;
 	int r;
 
+	/* A list that cannot be read as one is none. */
+	(void) probe_text(probe, NODE_DIR "/possible");
+	if (idset_parse(probe->text, &machine->possible_nodes) == -ENOMEM)
+		return -ENOMEM;
 	r = read_node_ids(probe, &ids);
 	if (r < 0)
 		return r;

@@ -17,7 +17,7 @@ struct probe {
 	char text[KERNEL_TEXT_MAX];        /* scratch for whole files */
 };
 
-/* nodes.c: nodes, their CPUs, distances and meminfo; online_cpus */
+/* nodes.c: nodes, their CPUs, distances and meminfo; possible_nodes, online_cpus */
 int probe_nodes(struct probe *probe);
 
 /* limits.c: allowed_cpus, allowed_nodes, is_allowed; has_swap */
@@ -26,7 +26,7 @@ int probe_allowed(struct probe *probe);
 /* nodes.c: usable_cpus, helper_node_id. Wants the allowed CPUs. */
 int probe_usable(struct probe *probe);
 
-/* blocks.c: block_bytes, section_bytes; the nodes' blocks, memory and span */
+/* blocks.c: block_bytes, section_bytes; the nodes' blocks, memory, span and candidates */
 int probe_blocks(struct probe *probe);
 
 /* page-sizes.c: page_bytes, page_sizes, huge_page_bytes, thp; the nodes' huge pages */
