@@ -237,14 +237,39 @@ static void link_blocks(struct tree *tree, const struct tree_node *node)
 	}
 }
 
+/* A block that shares its files with others gets a directory of its own. */
+static void own_block(struct tree *tree, uint64_t block)
+{
+	char path[PATH_BYTES];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s" BLOCKS_DIR "/memory%" PRIu64, tree->root, block);
+	ck_assert_msg(lstat(path, &status) == 0, "there is no block %" PRIu64, block);
+	if (S_ISDIR(status.st_mode))
+		return;
+	ck_assert_msg(unlink(path) == 0, "cannot remove %s: %s", path, strerror(errno));
+	tree_write(tree, "online\n", BLOCKS_DIR "/memory%" PRIu64 "/state", block);
+	tree_write(tree, "Normal\n", BLOCKS_DIR "/memory%" PRIu64 "/valid_zones", block);
+}
+
 void tree_set_block_state(struct tree *tree, uint64_t block, const char *state)
 {
 	char text[64];
 
-	tree_remove(tree, BLOCKS_DIR "/memory%" PRIu64, block);
+	own_block(tree, block);
 	snprintf(text, sizeof(text), "%s\n", state);
 	tree_write(tree, text, BLOCKS_DIR "/memory%" PRIu64 "/state", block);
-	tree_write(tree, "Normal Movable\n", BLOCKS_DIR "/memory%" PRIu64 "/valid_zones", block);
+	tree_set_block_zones(tree, block,
+	                     strcmp(state, "online") == 0 ? "Normal" : "Normal Movable");
+}
+
+void tree_set_block_zones(struct tree *tree, uint64_t block, const char *zones)
+{
+	char text[64];
+
+	own_block(tree, block);
+	snprintf(text, sizeof(text), "%s\n", zones);
+	tree_write(tree, text, BLOCKS_DIR "/memory%" PRIu64 "/valid_zones", block);
 }
 
 static void write_node(struct tree *tree, const struct tree_node *node)

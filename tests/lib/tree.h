@@ -77,8 +77,14 @@ void tree_write(struct tree *tree, const char *text, const char *format, ...)
 /* Remove one file or link below the root. */
 void tree_remove(struct tree *tree, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Set the "state" of one memory block ("offline"); the others keep theirs. */
+/*
+ * Set the "state" of one memory block ("offline"); the others keep theirs. Its valid_zones become
+ * "Normal" when it is online, else "Normal Movable".
+ */
 void tree_set_block_state(struct tree *tree, uint64_t block, const char *state);
+
+/* Set the "valid_zones" of one memory block ("Movable Normal"); its state stays. */
+void tree_set_block_zones(struct tree *tree, uint64_t block, const char *zones);
 
 /* Give one node @nr_pages free huge pages of @page_bytes. */
 void tree_set_hugepages(struct tree *tree, unsigned node_id, uint64_t page_bytes,
