@@ -2,8 +2,8 @@
 /*
  * originals.h - which files the Paths= of a pool of kind replica name, and what they are
  *
- * Layer: config. Threads: main; looks at the file system, never waits (no FIFO is opened for
- * reading, no device at all).
+ * Layer: config. Threads: main; looks at the file system, never waits (no FIFO and no device is
+ * opened).
  *
  * Up to its first wildcard, the directory of a path is the operator's own word: links in it are
  * followed, and the file is known by the path that they lead to. Behind it nothing is followed. A
@@ -27,7 +27,7 @@ enum original_refusal {
 	ORIGINAL_NOT_A_FILE, /* a device, FIFO, socket */
 	ORIGINAL_UNREADABLE, /* by this process */
 	ORIGINAL_SYMLINK,    /* leads out of what was named, nowhere, or in a circle */
-	ORIGINAL_HIDDEN,     /* in a directory that is not open to everybody (o+x) */
+	ORIGINAL_HIDDEN,     /* in a directory that is not open to everybody (o+x and g+x) */
 	ORIGINAL_PRIVILEGED, /* set-user-id, set-group-id or with file capabilities: they would be
 	                        lost, as the copy lies on a file system without them */
 	ORIGINAL_TOO_MANY,   /* beyond ORIGINALS_MAX */
@@ -73,7 +73,9 @@ struct originals {
 
 /*
  * Look below @root ("" for this machine) for what the patterns name. Positions are borrowed from
- * @patterns. Return: 0 and *ret, cleared by originals_clear(); -ENOMEM.
+ * @patterns, an array in which the earlier one has named what both name. At most ORIGINALS_MAX
+ * files, and one refused for each pattern that comes to nothing, or to too much. Return: 0 and
+ * *ret, cleared by originals_clear(); -ENOMEM.
  */
 int originals_find(const char *root, const struct original_pattern *patterns, size_t nr_patterns,
                    struct originals *ret);

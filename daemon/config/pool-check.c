@@ -38,7 +38,8 @@ static void check_sections(const struct pool_config *pool, const struct settings
 	}
 }
 
-/* Shrink= and Lock= may stand in [Pool] too, where the section does not tell their kind. */
+/* Shrink=, Lock=, Zone= and Paths= may stand in [Pool] too, where the section does not tell their
+ * kind. */
 static void check_keys_of_kinds(const struct pool_config *pool, const struct settings *settings)
 {
 	for (size_t key = 0; key < NR_POOL_KEYS; key++) {
@@ -61,6 +62,10 @@ static void check_page(const struct pool_config *pool, const struct settings *se
 	const struct setting *lock = &settings->values[KEY_LOCK];
 	bool is_huge = pool->page == POOL_PAGE_HUGE;
 
+	if (page->value && !pool_kind_has_pages(pool->kind))
+		notes_warn(settings->notes, page->position,
+		           "PageSize= has no effect in a pool with Kind=%s",
+		           pool_kind_text(pool->kind));
 	if (pool->kind == POOL_HUGETLB &&
 	    (pool->page == POOL_PAGE_BASE || pool->page == POOL_PAGE_THP))
 		notes_refuse(settings->notes, page->position,
@@ -175,17 +180,36 @@ static void check_nodes(const struct pool_config *pool, const struct settings *s
 	}
 }
 
+static void refuse_missing(const struct pool_config *pool, const struct settings *settings,
+                           size_t key)
+{
+	const struct setting_key *row = &settings->schema->keys[key];
+
+	notes_refuse(settings->notes, (struct position){ .path = pool->source },
+	             settings->values[key].value ? "%s= in [%s] names nothing; accepted: %s"
+	                                         : "%s= is missing in [%s]; accepted: %s",
+	             row->name, row->sections[0], row->accepted);
+}
+
+/* Return: false and the pool is refused, as it does not say what it is to have. */
+static bool check_presence(const struct pool_config *pool, const struct settings *settings)
+{
+	bool is_sized = pool->size.is_set || pool->size.nr_overrides;
+
+	if (pool->kind == POOL_REPLICA && !pool->nr_paths)
+		refuse_missing(pool, settings, KEY_PATHS);
+	else if (pool_kind_has_pages(pool->kind) && !is_sized)
+		refuse_missing(pool, settings, KEY_SIZE);
+	return !settings->notes->is_pool_refused;
+}
+
 void pool_conf_check(const struct pool_config *pool, const struct settings *settings)
 {
 	check_sections(pool, settings);
 	check_keys_of_kinds(pool, settings);
 	check_nodes(pool, settings);
-	if (!pool->size.is_set && !pool->size.nr_overrides) {
-		notes_refuse(settings->notes, (struct position){ .path = pool->source },
-		             "Size= is missing in [Pool]; accepted: %s",
-		             settings->schema->keys[KEY_SIZE].accepted);
+	if (!check_presence(pool, settings))
 		return;
-	}
 	check_page(pool, settings);
 	check_region_size(pool, settings);
 	check_minimum(pool, settings);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "paths.h"
 #include "pool-kind.h"
 #include "text.h"
 #include "values.h"
@@ -37,9 +38,16 @@ static const struct setting_key keys[NR_POOL_KEYS] = {
 	                 { "Region" },
 	                 SETTING_LIST,
 	                 "names or ids of groups, with blanks between" },
+	[KEY_ZONE] = { "Zone", { "Block", "Pool" }, .accepted = "auto, kernel, movable" },
+	[KEY_PATHS] = { "Paths", { "Replica", "Pool" }, SETTING_LIST, PATHS_ACCEPTED },
 };
 
-static const char *const sections[] = { "Pool", "Hugetlb", "Region" };
+/* Size= and Minimum= of a kind that has no pages of its own. */
+static const struct setting_key row_without_pages = {
+	.accepted = "bytes as 64G, or a part as 75%",
+};
+
+static const char *const sections[] = { "Pool", "Block", "Hugetlb", "Region", "Replica" };
 
 static const struct schema schema = {
 	.sections = sections,
@@ -63,6 +71,8 @@ void pool_config_clear(struct pool_config *pool)
 	node_amount_clear(&pool->minimum);
 	pool->users = value_free_names(pool->users);
 	pool->groups = value_free_names(pool->groups);
+	paths_clear(pool);
+	originals_clear(&pool->originals);
 	*pool = (struct pool_config){ 0 };
 }
 
@@ -139,6 +149,35 @@ static int read_region_size(const char *value, uint64_t *ret_bytes)
 	return 0;
 }
 
+static int read_zone(const char *value, enum pool_zone *ret)
+{
+	static const char *const words[] = {
+		[POOL_ZONE_AUTO] = "auto",
+		[POOL_ZONE_KERNEL] = "kernel",
+		[POOL_ZONE_MOVABLE] = "movable",
+	};
+
+	for (size_t i = 0; i < ELEMENTS(words); i++)
+		if (!strcmp(value, words[i])) {
+			*ret = (enum pool_zone) i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int read_amount(const char *value, enum pool_kind kind, struct amount *ret)
+{
+	struct amount amount;
+	int r = amount_parse(value, &amount);
+
+	if (r < 0)
+		return r;
+	if (amount.unit == AMOUNT_PAGES && !pool_kind_has_pages(kind))
+		return -EINVAL;
+	*ret = amount;
+	return 0;
+}
+
 static int read_value(enum pool_key key, const char *value, struct pool_config *pool)
 {
 	switch (key) {
@@ -147,9 +186,9 @@ static int read_value(enum pool_key key, const char *value, struct pool_config *
 	case KEY_PAGE_SIZE:
 		return read_page_size(value, pool);
 	case KEY_SIZE:
-		return amount_parse(value, &pool->size.amount);
+		return read_amount(value, pool->kind, &pool->size.amount);
 	case KEY_MINIMUM:
-		return amount_parse(value, &pool->minimum.amount);
+		return read_amount(value, pool->kind, &pool->minimum.amount);
 	case KEY_REQUIRED:
 		return value_bool(value, &pool->is_required);
 	case KEY_EARLY:
@@ -160,9 +199,12 @@ static int read_value(enum pool_key key, const char *value, struct pool_config *
 		return value_bool(value, &pool->is_locked);
 	case KEY_REGION_SIZE:
 		return read_region_size(value, &pool->region_bytes);
+	case KEY_ZONE:
+		return read_zone(value, &pool->zone);
 	case KEY_KIND:
 	case KEY_USERS:
 	case KEY_GROUPS:
+	case KEY_PATHS:
 	case NR_POOL_KEYS:
 		break;
 	}
@@ -182,17 +224,31 @@ static bool read_kind(const struct settings *settings, const char *path, enum po
 	}
 	r = pool_kind_parse(setting->value, ret);
 	if (r < 0)
-		notes_refuse(settings->notes, setting->position, "Kind=%s is not %s; accepted: %s",
-		             excerpt(setting->value).text,
-		             r == -ENOTSUP ? "in this version" : "accepted", pool_kinds_text());
+		notes_refuse(settings->notes, setting->position,
+		             "Kind=%s is not accepted; accepted: %s", excerpt(setting->value).text,
+		             pool_kinds_text());
 	return !r;
 }
 
-/* What stands in the section of another kind has no effect, so it is not judged either. */
-static bool is_of_other_kind(const struct setting *setting, enum pool_kind kind)
+/* What has no effect, as all that stands in the section of another kind, is not judged either. */
+static bool is_without_effect(enum pool_key key, const struct setting *setting, enum pool_kind kind)
 {
+	if ((key == KEY_PAGE_SIZE && !pool_kind_has_pages(kind)) ||
+	    (key == KEY_PATHS && kind != POOL_REPLICA))
+		return true;
 	return strcmp(setting->section, "Pool") != 0 &&
 	       strcmp(setting->section, pool_kind_section(kind)) != 0;
+}
+
+static void refuse(const struct settings *settings, enum pool_key key, enum pool_kind kind,
+                   const struct setting *setting, int error)
+{
+	bool is_amount = key == KEY_SIZE || key == KEY_MINIMUM;
+
+	if (is_amount && !pool_kind_has_pages(kind))
+		settings_refuse_as(settings, &row_without_pages, key, setting, error);
+	else
+		settings_refuse(settings, key, setting, error);
 }
 
 static int read_list(const struct settings *settings, enum pool_key key, char ***ret)
@@ -216,8 +272,15 @@ static int read_plain(const struct settings *settings, struct pool_config *pool)
 		const struct setting *setting = &settings->values[key];
 		int r;
 
-		if (!setting->value || key == KEY_KIND || is_of_other_kind(setting, pool->kind))
+		if (!setting->value || key == KEY_KIND ||
+		    is_without_effect((enum pool_key) key, setting, pool->kind))
 			continue;
+		if (key == KEY_PATHS) {
+			r = paths_read(settings->notes, setting, pool);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		if (key == KEY_USERS || key == KEY_GROUPS) {
 			r = read_list(settings, (enum pool_key) key,
 			              key == KEY_USERS ? &pool->users : &pool->groups);
@@ -229,7 +292,7 @@ static int read_plain(const struct settings *settings, struct pool_config *pool)
 		if (r == -ENOMEM)
 			return r;
 		if (r < 0)
-			settings_refuse(settings, key, setting, r);
+			refuse(settings, (enum pool_key) key, pool->kind, setting, r);
 	}
 	pool->size.is_set = settings->values[KEY_SIZE].value;
 	pool->minimum.is_set = settings->values[KEY_MINIMUM].value;
@@ -237,7 +300,7 @@ static int read_plain(const struct settings *settings, struct pool_config *pool)
 }
 
 /* Key@N= of Size= or Minimum=, which the settings keep in order of their nodes. */
-static int read_overrides(const struct settings *settings, enum pool_key key,
+static int read_overrides(const struct settings *settings, enum pool_key key, enum pool_kind kind,
                           struct node_amount *amount)
 {
 	for (size_t i = 0; i < settings->nr_of_nodes; i++) {
@@ -248,9 +311,9 @@ static int read_overrides(const struct settings *settings, enum pool_key key,
 
 		if (of_node->key != key || !of_node->setting.value)
 			continue;
-		r = amount_parse(of_node->setting.value, &override.amount);
+		r = read_amount(of_node->setting.value, kind, &override.amount);
 		if (r < 0) {
-			settings_refuse(settings, key, &of_node->setting, r);
+			refuse(settings, key, kind, &of_node->setting, r);
 			continue;
 		}
 		grown = reallocarray(amount->overrides, amount->nr_overrides + 1, sizeof(*grown));
@@ -269,11 +332,13 @@ static int read_settings(const struct settings *settings, const char *path,
 	int r;
 
 	if (is_kind_known) {
+		if (!pool_kind_has_pages(pool->kind))
+			pool->page = POOL_PAGE_BASE;
 		r = read_plain(settings, pool);
 		if (!r)
-			r = read_overrides(settings, KEY_SIZE, &pool->size);
+			r = read_overrides(settings, KEY_SIZE, pool->kind, &pool->size);
 		if (!r)
-			r = read_overrides(settings, KEY_MINIMUM, &pool->minimum);
+			r = read_overrides(settings, KEY_MINIMUM, pool->kind, &pool->minimum);
 		if (r < 0)
 			return r;
 	}

@@ -23,6 +23,8 @@ enum pool_key {
 	KEY_REGION_SIZE,
 	KEY_USERS,
 	KEY_GROUPS,
+	KEY_ZONE,
+	KEY_PATHS,
 	NR_POOL_KEYS,
 };
 

@@ -7,14 +7,13 @@
 struct kind_row {
 	const char *text;
 	const char *section;
-	bool is_available; /* else the words are kept, and files that use them are refused */
 };
 
 static const struct kind_row rows[] = {
-	[POOL_BLOCK] = { "block", "Block", false },
-	[POOL_HUGETLB] = { "hugetlb", "Hugetlb", true },
-	[POOL_REGION] = { "region", "Region", true },
-	[POOL_REPLICA] = { "replica", "Replica", false },
+	[POOL_BLOCK] = { "block", "Block" },
+	[POOL_HUGETLB] = { "hugetlb", "Hugetlb" },
+	[POOL_REGION] = { "region", "Region" },
+	[POOL_REPLICA] = { "replica", "Replica" },
 };
 
 const char *pool_kind_text(enum pool_kind kind)
@@ -27,9 +26,14 @@ const char *pool_kind_section(enum pool_kind kind)
 	return rows[kind].section;
 }
 
+bool pool_kind_has_pages(enum pool_kind kind)
+{
+	return kind == POOL_HUGETLB || kind == POOL_REGION;
+}
+
 const char *pool_kinds_text(void)
 {
-	return "region, hugetlb";
+	return "block, hugetlb, region, replica";
 }
 
 int pool_kind_parse(const char *text, enum pool_kind *ret)
@@ -37,8 +41,6 @@ int pool_kind_parse(const char *text, enum pool_kind *ret)
 	for (size_t i = 0; i < ELEMENTS(rows); i++) {
 		if (strcmp(rows[i].text, text) != 0)
 			continue;
-		if (!rows[i].is_available)
-			return -ENOTSUP;
 		*ret = (enum pool_kind) i;
 		return 0;
 	}

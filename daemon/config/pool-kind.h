@@ -11,7 +11,10 @@
 /* The section of its own settings. Static. */
 const char *pool_kind_section(enum pool_kind kind);
 
-/* Return: 0 and *ret; -EINVAL no such kind; -ENOTSUP one that this version does not have. */
+/* Whether its memory is made of pages of a size that the operator chooses. */
+bool pool_kind_has_pages(enum pool_kind kind);
+
+/* Return: 0 and *ret; -EINVAL no such kind. */
 int pool_kind_parse(const char *text, enum pool_kind *ret);
 
 /* Those that pool_kind_parse() takes, for sentences. Static. */

@@ -303,7 +303,12 @@ const char *settings_name(const struct settings *settings, size_t key,
 void settings_refuse(const struct settings *settings, size_t key, const struct setting *setting,
                      int error)
 {
-	const struct setting_key *row = &settings->schema->keys[key];
+	settings_refuse_as(settings, &settings->schema->keys[key], key, setting, error);
+}
+
+void settings_refuse_as(const struct settings *settings, const struct setting_key *row, size_t key,
+                        const struct setting *setting, int error)
+{
 	struct excerpt value = excerpt(setting->value);
 	char name[SETTING_NAME_MAX];
 

@@ -68,6 +68,10 @@ int settings_read(struct settings *settings, const struct conf_file *file);
 void settings_refuse(const struct settings *settings, size_t key, const struct setting *setting,
                      int error);
 
+/* The same, where what is accepted is not what the schema says but what @row does. */
+void settings_refuse_as(const struct settings *settings, const struct setting_key *row, size_t key,
+                        const struct setting *setting, int error);
+
 /* "Key", or "Key@3" for a setting of one node. Return: @buffer. */
 #define SETTING_NAME_MAX 48
 const char *settings_name(const struct settings *settings, size_t key,

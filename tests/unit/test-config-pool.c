@@ -192,8 +192,8 @@ END_TEST
 START_TEST(test_a_missing_kind_is_refused_without_a_line)
 {
 	tree_pool("[Pool]\nSize=1G\n");
-	tree_expect_notes("refused " FILE_ ": Kind= is missing in [Pool]; accepted: region, "
-	                  "hugetlb\n");
+	tree_expect_notes("refused " FILE_ ": Kind= is missing in [Pool]; accepted: block, "
+	                  "hugetlb, region, replica\n");
 }
 END_TEST
 
@@ -220,24 +220,11 @@ START_TEST(test_sizes_of_single_nodes_are_enough)
 }
 END_TEST
 
-START_TEST(test_kinds_of_later_versions_are_refused_by_name)
-{
-	tree_pool("[Pool]\nKind=block\nSize=1G\n[Block]\nZone=auto\n");
-	tree_expect_notes("warning " FILE_ ":4: unknown section [Block]; it is ignored\n"
-	                  "refused " FILE_ ":2: Kind=block is not in this version; accepted: "
-	                  "region, hugetlb\n");
-	tree_pool("[Pool]\nKind=replica\nSize=1G\n[Replica]\nPaths=/srv/model.bin\n");
-	tree_expect_notes("warning " FILE_ ":4: unknown section [Replica]; it is ignored\n"
-	                  "refused " FILE_ ":2: Kind=replica is not in this version; accepted: "
-	                  "region, hugetlb\n");
-}
-END_TEST
-
 START_TEST(test_an_unknown_kind_is_refused)
 {
 	tree_pool("[Pool]\nKind=Region\nSize=1G\n");
-	tree_expect_notes("refused " FILE_ ":2: Kind=Region is not accepted; accepted: region, "
-	                  "hugetlb\n");
+	tree_expect_notes("refused " FILE_ ":2: Kind=Region is not accepted; accepted: block, "
+	                  "hugetlb, region, replica\n");
 	ck_assert_str_eq(pool_kind_text(POOL_REPLICA), "replica");
 }
 END_TEST
@@ -540,7 +527,6 @@ int main(void)
 	tcase_add_test(pool, test_a_missing_kind_is_refused_without_a_line);
 	tcase_add_test(pool, test_a_missing_size_is_refused_without_a_line);
 	tcase_add_test(pool, test_sizes_of_single_nodes_are_enough);
-	tcase_add_test(pool, test_kinds_of_later_versions_are_refused_by_name);
 	tcase_add_test(pool, test_an_unknown_kind_is_refused);
 	tcase_add_test(pool, test_an_unknown_key_is_a_warning_with_the_key_meant);
 	tcase_add_test(pool, test_a_key_in_the_wrong_section_is_a_warning_with_the_right_one);
