@@ -73,9 +73,52 @@ bool schedule_has_work(const struct worker *worker)
 	return false;
 }
 
+static bool run_comes_first(const struct run *run)
+{
+	return run->share->ops->comes_first;
+}
+
+/* Who has to wait for the runs that come first. */
+struct hold {
+	bool is_for_all;    /* one of them is not settled */
+	bool is_for_wanted; /* one of them has not settled its early part */
+};
+
+static struct hold worker_hold(const struct worker *worker)
+{
+	struct hold hold = { 0 };
+	const struct run *run;
+
+	for (run = TAILQ_FIRST(&worker->runs); run; run = TAILQ_NEXT(run, link)) {
+		if (!run_comes_first(run) || run_is_settled(run))
+			continue;
+		hold.is_for_all = true;
+		if (run->jobs[STAGE_EARLY].phase != JOB_SETTLED)
+			hold.is_for_wanted = true;
+	}
+	return hold;
+}
+
+static bool run_is_held(const struct run *run, const struct hold *hold)
+{
+	/* What a refill builds anew had its memory once, so there is none to wait for. */
+	if (run_comes_first(run) || run->is_refilling)
+		return false;
+	return run->is_wanted ? hold->is_for_wanted : hold->is_for_all;
+}
+
+bool schedule_is_held(const struct worker *worker, const struct run *run)
+{
+	struct hold hold = worker_hold(worker);
+
+	return run_is_held(run, &hold);
+}
+
 /* Where parts of its sort stand that have begun; those that have not stand right behind. */
 static enum rank job_rank_begun(const struct job *job)
 {
+	if (run_comes_first(job->run))
+		return job->part->stage == STAGE_EARLY ? RANK_FIRST_EARLY_BEGUN : RANK_FIRST_BEGUN;
 	if (job->run->is_wanted)
 		return RANK_WANTED_BEGUN;
 	if (job->run->is_refilling)
@@ -84,7 +127,7 @@ static enum rank job_rank_begun(const struct job *job)
 }
 
 /* Return: where @job stands in the queue, back-off aside; RANK_END: it has no place in it. */
-static enum rank job_rank(const struct job *job)
+static enum rank job_rank(const struct job *job, const struct hold *hold)
 {
 	const struct run *run = job->run;
 	bool is_begun = job->phase != JOB_QUEUED && job->not_before_usec == 0;
@@ -93,6 +136,8 @@ static enum rank job_rank(const struct job *job)
 		return RANK_END;
 	if (run->is_cancelled)
 		return RANK_CANCELLED;
+	if (run_is_held(run, hold))
+		return RANK_END;
 	/* A share's parts run one after the other, whatever holds up the first. */
 	if (job->part->stage == STAGE_DEFERRED && run->jobs[STAGE_EARLY].phase != JOB_SETTLED)
 		return RANK_END;
@@ -102,6 +147,7 @@ static enum rank job_rank(const struct job *job)
 bool schedule_pick(const struct worker *worker, enum rank limit, uint64_t now_usec,
                    struct pick *ret, uint64_t *ret_due_usec)
 {
+	struct hold hold = worker_hold(worker);
 	struct pick best = { 0 };
 	enum rank best_rank = limit;
 	uint64_t due_usec = UINT64_MAX;
@@ -114,7 +160,7 @@ bool schedule_pick(const struct worker *worker, enum rank limit, uint64_t now_us
 		}
 		for (unsigned i = 0; i < NR_STAGES; i++) {
 			struct job *job = &run->jobs[i];
-			enum rank rank = job_rank(job);
+			enum rank rank = job_rank(job, &hold);
 
 			if (rank >= limit)
 				continue;

@@ -15,11 +15,23 @@
  * A wanted part, for which a client waits by the clock, goes before a shrink, which takes as long
  * as the kernel likes. Should it lack the very memory that the shrink gives back, it comes back
  * short, and the shrink has its turn in the back-off.
+ *
+ * Shares that come first bring the memory which the others are made of. While one of them is not
+ * settled, also while it waits out a back-off, parts of other runs have no place in the queue: what
+ * they found missing would be there a moment later, and a share that has settled short of it stays
+ * so. Three may go all the same: what was cancelled, as it only gives back; a refill, whose memory
+ * was there before; and a wanted part, as its client has no time for all the memory of a node, once
+ * the early parts of those that come first have settled: without them, a node that had no memory
+ * would have none to give, and the part would fail for good.
  */
 enum rank {
 	RANK_CANCELLED, /* has to give back what it began */
+	RANK_FIRST_EARLY_BEGUN,
+	RANK_FIRST_EARLY,
 	RANK_WANTED_BEGUN,
 	RANK_WANTED,
+	RANK_FIRST_BEGUN,
+	RANK_FIRST,
 	RANK_SHRINK, /* gives memory back, which others may wait for */
 	RANK_EARLY_BEGUN,
 	RANK_EARLY,
@@ -60,6 +72,9 @@ bool schedule_has_work(const struct worker *worker);
  */
 bool schedule_pick(const struct worker *worker, enum rank limit, uint64_t now_usec,
                    struct pick *ret, uint64_t *ret_due_usec);
+
+/* @run has no place in the queue: it waits for those that come first. */
+bool schedule_is_held(const struct worker *worker, const struct run *run);
 
 /* What stands before this rank makes @job make way in the middle of its work. */
 enum rank schedule_overtake_limit(const struct job *job);

@@ -44,7 +44,8 @@ static enum verdict look_up(struct worker *worker, struct job *job)
 			break;
 		}
 		if (schedule_pick(worker, schedule_overtake_limit(job), clock_monotonic_usec(),
-		                  &other, &worker->overtake_usec)) {
+		                  &other, &worker->overtake_usec) ||
+		    schedule_is_held(worker, job->run)) {
 			verdict = MAKE_WAY;
 			break;
 		}

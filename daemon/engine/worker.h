@@ -15,6 +15,12 @@
  * nice 19 unless somebody waits for them. A part that came back short waits out its back-off while
  * other parts run.
  *
+ * Shares whose kind comes first (kind_ops.comes_first) bring the memory that the others are made
+ * of: parts of other shares begin, or go on, when all of them have settled, and wait with them
+ * while they wait out a back-off. What these had settled before stays so. Cancelled runs, shrinks
+ * and refills do not wait; a run that somebody waits for waits for their early parts only. Parts of
+ * shares that come first run at normal priority, deferred ones too.
+ *
  * Threads exist only while there is work: all of them before the first chunk is taken, none after
  * the last part has settled. What they share with the main thread is listed in shared.h.
  */

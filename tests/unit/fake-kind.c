@@ -236,6 +236,23 @@ static const struct kind_ops fake_ops = {
 	.share_shrink = fake_shrink,
 };
 
+static const struct kind_ops fake_first_ops = {
+	.name = "fake-first",
+	.comes_first = true,
+	.prepare = fake_prepare,
+	.run_chunk = fake_run_chunk,
+	.finish = fake_finish,
+	.share_read = fake_read,
+	.share_shrink = fake_shrink,
+};
+
+void fake_init_first(struct fake *fake, struct bench *bench, unsigned id, uint64_t early_bytes,
+                     uint64_t deferred_bytes)
+{
+	fake_init(fake, bench, id, early_bytes, deferred_bytes);
+	fake->share.ops = &fake_first_ops;
+}
+
 void fake_init(struct fake *fake, struct bench *bench, unsigned id, uint64_t early_bytes,
                uint64_t deferred_bytes)
 {

@@ -92,6 +92,10 @@ void bench_close(struct bench *bench);
 void fake_init(struct fake *fake, struct bench *bench, unsigned id, uint64_t early_bytes,
                uint64_t deferred_bytes);
 
+/* Of a kind that comes first. */
+void fake_init_first(struct fake *fake, struct bench *bench, unsigned id, uint64_t early_bytes,
+                     uint64_t deferred_bytes);
+
 /* Queue it, with all of it declared and needed. */
 struct run *bench_add(struct bench *bench, struct fake *fake);
 
