@@ -15,6 +15,7 @@
 #include "manager.h"
 #include "options.h"
 #include "plan-command.h"
+#include "prepare.h"
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
@@ -144,6 +145,8 @@ int main(int argc, char **argv)
 	}
 	if (options.is_plan)
 		return plan_command(&options);
+	if (options.is_prepare)
+		return prepare_command(&options);
 
 	/* whoever reads standard error may go away; the memory stays */
 	(void) signal(SIGPIPE, SIG_IGN);

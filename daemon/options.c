@@ -11,13 +11,14 @@ static const char help_text[] =
 	"  --config DIR   read DIR/nodeinitd.conf and DIR/pools.d instead of the search path\n"
 	"  --bus BUS      system (default), session, or a D-Bus address\n"
 	"  --plan         print what would be done, and do nothing\n"
+	"  --prepare      as root: make mounts and rights that the service needs, and end\n"
 	"  --root DIR     with --plan: plan for the sysfs and procfs recorded below DIR\n"
 	"  --json         with --plan: as JSON, sizes in bytes\n"
 	"  --version      print the version\n"
 	"  --help         print this text\n"
 	"\n"
 	"Exit status: 0 done; 1 failed, or with --plan a required pool cannot reach its minimum;\n"
-	"2 wrong usage, or with --plan a file was refused.\n"
+	"2 wrong usage, or with --plan a file was refused, or with --prepare nothing was done.\n"
 	"See nodeinitd(8), nodeinitd.conf(5), nodeinit.pool(5).\n";
 
 static enum options_verdict bad(const char *what)
@@ -28,11 +29,12 @@ static enum options_verdict bad(const char *what)
 
 enum options_verdict options_parse(int argc, char **argv, struct options *ret)
 {
-	enum { CONFIG = 1, BUS, PLAN, ROOT, JSON, VERSION, HELP };
+	enum { CONFIG = 1, BUS, PLAN, PREPARE, ROOT, JSON, VERSION, HELP };
 	static const struct option known[] = {
 		{ "config", required_argument, NULL, CONFIG },
 		{ "bus", required_argument, NULL, BUS },
 		{ "plan", no_argument, NULL, PLAN },
+		{ "prepare", no_argument, NULL, PREPARE },
 		{ "root", required_argument, NULL, ROOT },
 		{ "json", no_argument, NULL, JSON },
 		{ "version", no_argument, NULL, VERSION },
@@ -52,6 +54,9 @@ enum options_verdict options_parse(int argc, char **argv, struct options *ret)
 			break;
 		case PLAN:
 			options.is_plan = true;
+			break;
+		case PREPARE:
+			options.is_prepare = true;
 			break;
 		case ROOT:
 			options.root = optarg;
@@ -73,6 +78,8 @@ enum options_verdict options_parse(int argc, char **argv, struct options *ret)
 	}
 	if (optind < argc)
 		return bad("it takes no arguments besides options");
+	if (options.is_plan && options.is_prepare)
+		return bad("--plan and --prepare exclude each other");
 	if (options.root && !*options.root)
 		return bad("--root needs a directory");
 	if (options.root && !options.is_plan)

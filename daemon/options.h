@@ -13,6 +13,7 @@ struct options {
 	const char *bus_address;      /* --bus: system, session or an address */
 	const char *root;             /* --root, with --plan; NULL: this machine */
 	bool is_plan;
+	bool is_prepare;
 	bool is_json;
 };
 
