@@ -118,6 +118,8 @@ static int add_pools(struct inventory *inventory, const struct plan *plan)
 		pool->is_required = planned->is_required;
 		pool->region_bytes = planned->region_bytes;
 		pool->is_empty = planned->is_empty;
+		pool->nr_refused_paths = planned->nr_refused_paths;
+		pool->path_refusal = planned->path_refusal;
 	}
 	if (inventory->nr_pools > 0)
 		qsort(inventory->pools, inventory->nr_pools, sizeof(*inventory->pools),
@@ -132,8 +134,25 @@ static int compare_shares(const void *a, const void *b)
 	return (share_a->node_id > share_b->node_id) - (share_a->node_id < share_b->node_id);
 }
 
+/* Whether what is refused may come by itself: memory and nodes are plugged in late
+ * (SettleTimeout=). */
+static bool is_awaited(const struct machine *machine, const struct plan_share *planned)
+{
+	switch (planned->refusal) {
+	case PLAN_NO_SUCH_NODE:
+		return idset_has(&machine->possible_nodes, planned->node_id);
+	case PLAN_MEMORYLESS_NODE:
+		return machine->block_bytes > 0;
+	case PLAN_NO_OFFLINE_MEMORY:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Goals of the shares as the plan has them; a share that got smaller has bytes to give back. */
-static int update_shares(struct inventory *inventory, const struct plan_node *node)
+static int update_shares(struct inventory *inventory, const struct apply_setup *setup,
+                         const struct plan_node *node)
 {
 	for (size_t i = 0; i < node->nr_shares; i++) {
 		const struct plan_share *planned = &node->shares[i];
@@ -157,8 +176,11 @@ static int update_shares(struct inventory *inventory, const struct plan_node *no
 		share->minimum_bytes = planned->minimum_bytes;
 		share->refusal = planned->refusal;
 		share->is_unmet = planned->is_unmet;
+		share->is_awaited = is_awaited(setup->machine, planned);
 		share->keep_bytes = UINT64_MAX;
-		if (planned->early_bytes + planned->deferred_bytes < pieces_granted_bytes(share))
+		/* lists are replaced as a whole: pieces_grow_node() */
+		if (pool->kind != POOL_BLOCK && pool->kind != POOL_REPLICA &&
+		    planned->early_bytes + planned->deferred_bytes < pieces_granted_bytes(share))
 			share->keep_bytes = planned->early_bytes + planned->deferred_bytes;
 	}
 	return 0;
@@ -183,8 +205,40 @@ static int update_cpus(struct managed_node *node, const struct plan_node *planne
 	return 0;
 }
 
-static int update_node(struct inventory *inventory, const struct plan_node *planned)
+static int compare_blocks(const void *a, const void *b)
 {
+	const struct machine_block *block_a = a, *block_b = b;
+
+	return (block_a->block > block_b->block) - (block_a->block < block_b->block);
+}
+
+static bool is_online(const struct machine_node *node, uint64_t block)
+{
+	const struct machine_block key = { .block = block };
+	const struct machine_block *found =
+		node->nr_candidates > 0 ? bsearch(&key, node->candidates, node->nr_candidates,
+	                                          sizeof(key), compare_blocks)
+					: NULL;
+
+	return found && found->is_online;
+}
+
+/* Of the blocks that shares are about, those that are not online. */
+static uint64_t nr_offline_in_shares(const struct machine_node *machine_node,
+                                     const struct plan_node *planned)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < planned->nr_shares; i++)
+		for (size_t k = 0; k < planned->shares[i].nr_blocks; k++)
+			nr += !is_online(machine_node, planned->shares[i].blocks[k].block);
+	return nr;
+}
+
+static int update_node(struct inventory *inventory, const struct machine *machine,
+                       const struct plan_node *planned)
+{
+	const struct machine_node *found = machine_node(machine, planned->node_id);
 	struct managed_node *node = inventory_node(inventory, planned->node_id);
 	int r;
 
@@ -202,6 +256,9 @@ static int update_node(struct inventory *inventory, const struct plan_node *plan
 	node->memory_bytes = planned->memory_bytes;
 	node->spanned_bytes = planned->spanned_bytes;
 	node->early_budget_bytes = planned->early_budget_bytes;
+	node->nr_blocks = found ? found->nr_blocks : 0;
+	node->nr_online_blocks = found ? found->nr_online_blocks : 0;
+	node->nr_refused_blocks = found ? nr_offline_in_shares(found, planned) : 0;
 	return 0;
 }
 
@@ -250,9 +307,9 @@ int apply_plan(struct inventory *inventory, const struct apply_setup *setup)
 		r = add_pools(inventory, plan);
 	for (size_t i = 0; i < plan->nr_nodes && r == 0; i++)
 		if (plan->nodes[i].exists)
-			r = update_node(inventory, &plan->nodes[i]);
+			r = update_node(inventory, setup->machine, &plan->nodes[i]);
 	for (size_t i = 0; i < plan->nr_nodes && r == 0; i++)
-		r = update_shares(inventory, &plan->nodes[i]);
+		r = update_shares(inventory, setup, &plan->nodes[i]);
 	for (size_t i = 0; i < plan->nr_nodes && r == 0; i++)
 		if (plan->nodes[i].exists)
 			r = pieces_grow_node(inventory, &plan->nodes[i], setup);

@@ -12,6 +12,7 @@
 
 struct apply_setup {
 	const struct plan *plan;
+	const struct machine *machine;
 	const struct daemon_config *config;
 	const struct kind_context *context; /* borrowed for as long as the inventory lives */
 	uint64_t backoff_usec;

@@ -15,14 +15,15 @@ const char *managed_share_reason(const struct managed_share *share)
 {
 	if (share->is_stalled)
 		return share_reason_text(REASON_STALLED);
-	if (share->detail.reason != REASON_NONE && managed_share_short_bytes(share) > 0)
+	if (share->detail.reason != REASON_NONE &&
+	    (managed_share_short_bytes(share) > 0 || share->detail.nr_missing > 0))
 		return share_reason_text(share->detail.reason);
 	return plan_refusal_text(share->refusal);
 }
 
 void managed_share_begin(struct managed_share *share)
 {
-	share->has_new_work = true;
+	share->has_new_work = share->is_walk_due = true;
 	share->began_usec = clock_monotonic_usec();
 	share->began_bytes = share->done_bytes;
 	/* its end is told, also when it is over before the next look */
@@ -73,11 +74,13 @@ static void stage_merge(struct stage_status *all, const struct stage_status *one
  * was promised them, until it shows that they cannot be had.
  */
 static void share_judge(struct managed_share *share, uint64_t held_bytes, enum share_state least,
-                        bool is_settled, bool is_cancelled)
+                        bool is_settled, bool is_cancelled, bool is_awaited)
 {
 	bool was_settled = share_state_is_settled(share->state) && !share->is_stalled;
 
-	if (share->is_stalled || share->is_unmet)
+	if (is_awaited && is_settled)
+		share->state = SHARE_WAITING;
+	else if (share->is_stalled || share->is_unmet)
 		share->state = SHARE_FAILED;
 	else if (share->is_refilling && is_settled && was_settled)
 		return;
@@ -159,7 +162,7 @@ static void share_look(const struct inventory *inventory, struct managed_share *
 	/* what is still to be given back does not count */
 	share->done_bytes = bytes_min(bytes_left(held_bytes, away_bytes), share->declared_bytes);
 	share_judge(share, bytes_min(held_bytes, share->declared_bytes), least, is_settled,
-	            is_cancelled);
+	            is_cancelled, share->is_awaited && now_usec < inventory->settle_usec);
 	share_note_refill(inventory, share, was_refilling, now_usec);
 	for (unsigned stage = 0; stage < NR_STAGES; stage++)
 		if (share->stages[stage].state != STAGE_SETTLED)
@@ -169,7 +172,11 @@ static void share_look(const struct inventory *inventory, struct managed_share *
 static void pool_look(const struct inventory *inventory, struct managed_pool *pool,
                       uint64_t now_usec)
 {
-	pool->state = pool->is_empty ? SHARE_FAILED : SHARE_READY;
+	pool->state = SHARE_READY;
+	if (pool->is_empty)
+		pool->state = SHARE_FAILED;
+	else if (pool->nr_refused_paths > 0)
+		pool->state = SHARE_DEGRADED;
 	pool->declared_bytes = pool->done_bytes = pool->short_bytes = 0;
 	pool->leased_bytes = pool->draining_bytes = 0;
 	for (size_t i = 0; i < pool->nr_shares; i++) {
@@ -232,6 +239,18 @@ static void node_begin(struct managed_node *node, uint64_t now_usec)
 	node->started_usec = node->finished_usec = 0;
 }
 
+/* Whether all that is left to do for the share is to wait for memory that may come. */
+static bool is_only_awaiting(const struct inventory *inventory, const struct managed_share *share,
+                             uint64_t now_usec)
+{
+	if (!share->is_awaited || now_usec >= inventory->settle_usec)
+		return false;
+	for (size_t i = 0; i < share->nr_pieces; i++)
+		if (!run_is_idle(share->pieces[i].run))
+			return false;
+	return true;
+}
+
 void inventory_look(struct inventory *inventory, uint64_t now_usec)
 {
 	inventory->is_idle = inventory->nr_pools == 0;
@@ -239,6 +258,7 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 	inventory->declared_bytes = inventory->done_bytes = inventory->short_bytes = 0;
 	inventory->moves = 0;
 	inventory->refill_usec = UINT64_MAX;
+	inventory->is_awaiting = false;
 
 	for (size_t i = 0; i < inventory->nr_nodes; i++) {
 		node_begin(&inventory->nodes[i], now_usec);
@@ -262,6 +282,9 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 				node_add(node, pool, &pool->shares[k], now_usec);
 			inventory->refill_usec =
 				bytes_min(inventory->refill_usec, pool->shares[k].refill_usec);
+			pool->shares[k].is_only_awaiting =
+				is_only_awaiting(inventory, &pool->shares[k], now_usec);
+			inventory->is_awaiting |= pool->shares[k].is_only_awaiting;
 		}
 	}
 	for (size_t i = 0; i < inventory->nr_nodes; i++) {
@@ -334,7 +357,8 @@ bool inventory_is_busy(const struct inventory *inventory)
 		const struct managed_pool *pool = &inventory->pools[i];
 
 		for (size_t k = 0; k < pool->nr_shares; k++)
-			if (!share_state_is_settled(pool->shares[k].state) ||
+			if ((!share_state_is_settled(pool->shares[k].state) &&
+			     !pool->shares[k].is_only_awaiting) ||
 			    pool->shares[k].is_giving_back ||
 			    pool->shares[k].keep_bytes != UINT64_MAX)
 				return true;

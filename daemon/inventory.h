@@ -36,7 +36,8 @@ struct managed_share {
 	uint64_t refused_bytes;
 	uint64_t minimum_bytes;
 	enum plan_refusal refusal;
-	bool is_unmet; /* see struct plan_share */
+	bool is_unmet;   /* see struct plan_share */
+	bool is_awaited; /* what is refused may come by itself until inventory.settle_usec */
 	struct piece *pieces;
 	size_t nr_pieces;
 	uint64_t began_usec;  /* monotonic; of the work at hand, for the log */
@@ -57,12 +58,14 @@ struct managed_share {
 	                         UINT64_MAX: never */
 	uint64_t refill_wait_usec;
 	uint64_t settled_missing_bytes; /* missing_bytes after work that was no refill */
+	bool is_walk_due;    /* kind block: once it is idle, the machine is to be looked at again */
 	bool has_new_work;   /* since the completion was armed last; it may be done before the next
 	                        look */
 	bool is_giving_back; /* pieces are being shrunk; what is kept stays in service */
-	bool is_wanted;      /* a call of Lease waits for what its workers bring */
-	bool is_refilling;   /* regions of ended leases are built anew; the state stays */
-	bool is_stalled;     /* given up by the manager: no counter moved */
+	bool is_only_awaiting; /* nothing is to be done but wait for memory that may come */
+	bool is_wanted;        /* a call of Lease waits for what its workers bring */
+	bool is_refilling;     /* regions of ended leases are built anew; the state stays */
+	bool is_stalled;       /* given up by the manager: no counter moved */
 	bool is_early_counted; /* its early part is among those the completion waits for */
 	bool is_required_counted;
 	enum share_state logged_state;
@@ -79,7 +82,9 @@ struct managed_pool {
 	uint64_t region_bytes; /* kind region; 0 for others. Of the first node where it differs */
 	bool is_required;
 	bool is_locked;
-	bool is_empty;                /* see struct plan_pool */
+	bool is_empty; /* see struct plan_pool; so are the next two */
+	size_t nr_refused_paths;
+	enum original_refusal path_refusal;
 	struct managed_share *shares; /* by node_id */
 	size_t nr_shares;
 
@@ -92,10 +97,13 @@ struct managed_node {
 	char *cpus_text;
 	int helper_node_id;
 	uint64_t memory_bytes, spanned_bytes, early_budget_bytes;
+	/* As of the last plan; refused: offline, and in a share all the same. */
+	uint64_t nr_blocks, nr_online_blocks, nr_refused_blocks;
 	struct worker *worker; /* owned; NULL until the node has work */
 	struct rate rate;
 	bool is_start_failed;    /* the last attempt to start its threads; said in the log */
 	bool is_helper_reported; /* that it works on other nodes' CPUs */
+	bool has_new_work;       /* that was not there before; its end is to be told */
 
 	bool has_shares;
 	enum share_state state;
@@ -129,6 +137,8 @@ struct inventory {
 	 * REFILL_LAST_USEC: each attempt may compact a node.
 	 */
 	uint64_t refill_wait_usec;
+	uint64_t settle_usec; /* monotonic: late memory is awaited until then; UINT64_MAX: for ever
+	                       */
 	/* Called before a share is freed; NULL: nobody wants to know. */
 	void (*share_leaves)(struct share *share, void *arg);
 	void *arg;
@@ -139,6 +149,7 @@ struct inventory {
 	uint64_t declared_bytes, done_bytes, short_bytes; /* over all pools */
 	uint64_t moves;
 	uint64_t refill_usec; /* the first of its shares' */
+	bool is_awaiting;     /* some share waits for memory to come, and has nothing else to do */
 };
 
 /* Bytes known to be missing: what is refused from the start, and the rest once it has settled. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "hotplug.h"
 #include "manager-state.h"
 #include "pieces.h"
 
@@ -179,6 +180,16 @@ static void look_after(struct manager *manager, uint64_t delay_usec)
 	ev_timer_start(manager->setup.loop, &manager->look);
 }
 
+/* While nothing works: when there is something to decide; UINT64_MAX: never. */
+static uint64_t next_usec(const struct manager *manager)
+{
+	const struct inventory *inventory = &manager->inventory;
+	uint64_t refill_usec = manager->is_paused ? UINT64_MAX : inventory->refill_usec;
+
+	return inventory->is_awaiting ? bytes_min(refill_usec, inventory->settle_usec)
+	                              : refill_usec;
+}
+
 void manager_look(struct manager *manager)
 {
 	uint64_t now_usec = clock_monotonic_usec();
@@ -191,8 +202,13 @@ void manager_look(struct manager *manager)
 	pieces_refill(&manager->inventory, now_usec);
 	(void) pieces_start(&manager->inventory);
 	inventory_look(&manager->inventory, now_usec);
+	if (hotplug_look(manager)) {
+		(void) pieces_start(&manager->inventory);
+		inventory_look(&manager->inventory, now_usec);
+	}
 	judge_stalls(manager, now_usec);
 	count_settled(manager);
+	report_nodes(manager);
 	sample_rates(manager, now_usec);
 	open_gates(manager, now_usec);
 	manager_show(manager);
@@ -203,8 +219,8 @@ void manager_look(struct manager *manager)
 	tell_service_manager(manager, now_usec, is_busy);
 	if (is_busy && !manager->is_paused)
 		look_after(manager, SAMPLE_PERIOD_USEC);
-	else if (manager->inventory.refill_usec != UINT64_MAX && !manager->is_paused)
-		look_after(manager, bytes_left(manager->inventory.refill_usec, now_usec));
+	else if (next_usec(manager) != UINT64_MAX)
+		look_after(manager, bytes_left(next_usec(manager), now_usec));
 	else
 		ev_timer_stop(manager->setup.loop, &manager->look);
 }

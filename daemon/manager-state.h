@@ -18,6 +18,8 @@
 #include "machine/machine.h"
 #include "manager.h"
 #include "notify.h"
+#include "originals-watch.h"
+#include "uevents.h"
 
 struct manager {
 	struct manager_setup setup;
@@ -33,6 +35,13 @@ struct manager {
 	struct bus_service *bus;
 	struct notify notify;
 	struct leases leases;
+
+	struct uevents *uevents; /* NULL: none can be heard */
+	struct originals_watch *originals;
+	ev_timer rescan;       /* one shot: the machine or the originals are looked at again */
+	bool has_memory_left;  /* blocks went offline: shares have to see what they still have */
+	bool is_record_failed; /* the last attempt to save the record; said in the log */
+	bool is_watch_failed;  /* the last attempt to watch all originals; said in the log */
 
 	bool is_started;
 	bool is_name_owned;
@@ -97,6 +106,10 @@ void report_notes(const struct config *config);
 void report_plan(struct manager *manager, struct plan *plan, size_t nr_notes);
 /* Nodes that work on other nodes' CPUs, once each. */
 void report_helpers(struct manager *manager);
+/* Nodes whose work is done: one line each, as the kernel has for its own. */
+void report_nodes(struct manager *manager);
+/* Of nodes whose memory blocks have settled: every block is accounted for. */
+void report_walk(struct manager *manager);
 /* An event that is not about one share; @message_id is one of messages.h. */
 void report_event(enum log_level level, const char *message_id, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

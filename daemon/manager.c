@@ -7,6 +7,7 @@
 #include "../dbus/names.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "hotplug.h"
 #include "manager-state.h"
 #include "messages.h"
 #include "pieces.h"
@@ -185,6 +186,11 @@ int manager_new(const struct manager_setup *setup, struct manager **ret)
 	manager->inventory.arg = manager;
 	manager->inventory.refill_wait_usec = REFILL_FIRST_USEC;
 
+	r = hotplug_open(manager);
+	if (r < 0) {
+		log_error("out of memory");
+		return r;
+	}
 	r = leases_open(manager);
 	if (r == -EPROTONOSUPPORT)
 		log_error("%s", manager->refused_text);
@@ -213,9 +219,11 @@ static int start(struct manager *manager)
 	int r;
 
 	notify_start(&manager->notify, manager->setup.loop);
+	hotplug_await(manager);
 	r = manager_apply(manager, manager->config);
 	if (r < 0)
 		return r;
+	hotplug_start(manager);
 	leases_restored(manager);
 	manager->is_started = true;
 	/* shown before the name is asked for, so that the first caller finds every object */
@@ -289,8 +297,10 @@ struct manager *manager_free(struct manager *manager)
 	leases_stop(manager, manager->keeps_memory);
 	ev_timer_stop(manager->setup.loop, &manager->silence);
 	ev_timer_stop(manager->setup.loop, &manager->look);
+	ev_timer_stop(manager->setup.loop, &manager->rescan);
 	bus_service_freep(&manager->bus);
 	inventory_clear(&manager->inventory);
+	hotplug_close(manager);
 	leases_close(manager);
 	machine_freep(&manager->machine);
 	ev_async_stop(manager->setup.loop, &manager->bell);

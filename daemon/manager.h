@@ -23,6 +23,8 @@ struct manager_setup {
 	const struct memory_ops *memory; /* borrowed, static */
 	const char *config_directory;    /* NULL: the search path; borrowed */
 	const char *bus_address;         /* system, session, or an address; borrowed */
+	/* Where the record of memory blocks and the copies of files are; NULL: nowhere; borrowed */
+	const char *run_directory;
 	/*
 	 * Descriptors that outlive the process: how to keep them (NULL: nowhere), and what an
 	 * earlier process left. The names are borrowed, the descriptors are the manager's.

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "machine/hugepages.h"
 #include "pieces.h"
 
 /*
@@ -188,8 +187,35 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 	if (managed->is_wanted)
 		run_want(piece.run, true);
 	managed_share_begin(managed);
+	node->has_new_work = true;
 	managed->is_giving_back = false; /* the work decides the state */
 	return 0;
+}
+
+/*
+ * What is a list (of memory blocks, of files) is replaced as a whole when the list is another one:
+ * what both shares are about stays in service all the time.
+ */
+static int leave_replaced(struct inventory *inventory, const struct plan_node *planned)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < planned->nr_shares && r == 0; i++) {
+		const struct plan_share *want = &planned->shares[i];
+		struct managed_share *share = managed_pool_share(
+			inventory_pool(inventory, want->pool->name), planned->node_id);
+
+		for (size_t k = 0; k < share->nr_pieces; k++) {
+			const struct share *present = share->pieces[k].share;
+
+			if (present->ops->share_is_same &&
+			    !present->ops->share_is_same(present, want)) {
+				r = pieces_leave(inventory, share);
+				break;
+			}
+		}
+	}
+	return r;
 }
 
 int pieces_grow_node(struct inventory *inventory, const struct plan_node *planned,
@@ -205,6 +231,9 @@ int pieces_grow_node(struct inventory *inventory, const struct plan_node *planne
 	wants = calloc(planned->nr_shares + 1, sizeof(*wants));
 	if (!wants)
 		return -ENOMEM;
+	r = leave_replaced(inventory, planned);
+	if (r < 0)
+		return r;
 	if (planned->nr_shares > 0)
 		memcpy(wants, planned->shares, planned->nr_shares * sizeof(*wants));
 	delta.shares = wants;
@@ -249,7 +278,7 @@ static void share_give_back(struct managed_share *share, uint64_t give_bytes)
 	}
 }
 
-static bool is_share_idle(const struct managed_share *share)
+bool pieces_are_idle(const struct managed_share *share)
 {
 	for (size_t i = 0; i < share->nr_pieces; i++)
 		if (!run_is_idle(share->pieces[i].run))
@@ -284,68 +313,13 @@ void pieces_give_back(struct inventory *inventory)
 			struct managed_share *share = &pool->shares[k];
 
 			share_drop_empty(inventory, share);
-			if (share->keep_bytes == UINT64_MAX || !is_share_idle(share))
+			if (share->keep_bytes == UINT64_MAX || !pieces_are_idle(share))
 				continue;
 			share_give_back(share, pieces_granted_bytes(share) - share->keep_bytes);
 			share->keep_bytes = UINT64_MAX;
 			share->is_giving_back = true;
 		}
 	}
-}
-
-/* Pages of one size that the node's shares have in service, in kind hugetlb and as regions. */
-static uint64_t pages_in_service(const struct inventory *inventory, unsigned node_id,
-                                 uint64_t page_bytes)
-{
-	uint64_t done_bytes = 0;
-	struct run_status run;
-
-	for (size_t i = 0; i < inventory->nr_pools; i++) {
-		const struct managed_share *share =
-			managed_pool_share(&inventory->pools[i], node_id);
-
-		for (size_t k = 0; share && k < share->nr_pieces; k++) {
-			const struct piece *piece = &share->pieces[k];
-
-			if (!piece->share->account || piece->share->page_bytes != page_bytes)
-				continue;
-			run_read(piece->run, &run);
-			done_bytes += run.share.done_bytes;
-		}
-	}
-	return done_bytes / page_bytes;
-}
-
-static bool is_pool_lowered(const struct inventory *inventory, struct kernel *kernel,
-                            unsigned node_id, uint64_t page_bytes)
-{
-	struct hugepages_count count;
-
-	return hugepages_read(kernel, node_id, page_bytes, &count) == 0 &&
-	       bytes_left(count.nr_pages, count.surplus_pages) <
-	               pages_in_service(inventory, node_id, page_bytes);
-}
-
-bool pieces_recheck(struct inventory *inventory, struct kernel *kernel)
-{
-	bool is_any_retried = false;
-
-	for (size_t i = 0; i < inventory->nr_pools; i++) {
-		struct managed_pool *pool = &inventory->pools[i];
-
-		for (size_t k = 0; pool->kind == POOL_HUGETLB && k < pool->nr_shares; k++) {
-			struct managed_share *share = &pool->shares[k];
-
-			if (share->nr_pieces == 0 || !is_share_idle(share) ||
-			    !is_pool_lowered(inventory, kernel, share->node_id, pool->page_bytes))
-				continue;
-			for (size_t n = 0; n < share->nr_pieces; n++)
-				if (run_retry(share->pieces[n].run) == 0)
-					managed_share_begin(share);
-			is_any_retried |= share->has_new_work;
-		}
-	}
-	return is_any_retried;
 }
 
 /* What came back of an ended lease is destroyed, and built anew where the piece still wants it. */
@@ -366,7 +340,7 @@ void pieces_refill(struct inventory *inventory, uint64_t now_usec)
 
 		for (size_t k = 0; pool->kind == POOL_REGION && k < pool->nr_shares; k++) {
 			struct managed_share *share = &pool->shares[k];
-			bool is_due = share->refill_usec <= now_usec && is_share_idle(share);
+			bool is_due = share->refill_usec <= now_usec && pieces_are_idle(share);
 
 			if (is_due)
 				share->refill_usec = UINT64_MAX; /* until that, too, falls short */

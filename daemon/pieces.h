@@ -49,6 +49,16 @@ void pieces_refill(struct inventory *inventory, uint64_t now_usec);
  */
 bool pieces_recheck(struct inventory *inventory, struct kernel *kernel);
 
+/* Whether no worker has anything of the share's to do. */
+bool pieces_are_idle(const struct managed_share *share);
+
+/*
+ * Memory has gone offline or was unplugged: have all shares see what they still have. What has
+ * moved to another node is built anew.
+ * Return: true; false some were at work and have to be asked again.
+ */
+bool pieces_memory_left(struct inventory *inventory);
+
 /*
  * See to it that every node's queued work is done; harmless for nodes at work or without any. A
  * failure is logged once. Return: 0; -EAGAIN threads could not be made: call again later.

@@ -7,6 +7,7 @@
 #include "apply.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "hotplug.h"
 #include "manager-state.h"
 #include "messages.h"
 #include "pieces.h"
@@ -143,7 +144,10 @@ int manager_apply(struct manager *manager, struct config *config)
 		manager_arm(manager);
 		return 0;
 	}
-	r = machine_probe(manager->setup.kernel, &machine);
+	r = config_find_originals(config, "");
+	if (r < 0)
+		return r;
+	r = machine_probe_with(manager->setup.kernel, manager->context.block_record, &machine);
 	if (r < 0) {
 		log_error("this machine cannot be read: %s", strerror(-r));
 		return r;
@@ -166,9 +170,11 @@ int manager_apply(struct manager *manager, struct config *config)
 	if (!inventory_is_busy(&manager->inventory))
 		manager_refresh_context(manager);
 	count_refused(manager, config);
+	hotplug_note_plan(manager, plan);
 
 	setup = (struct apply_setup){
 		.plan = plan,
+		.machine = manager->machine,
 		.config = &config->daemon,
 		.context = &manager->context,
 		.backoff_usec = BACKOFF_USEC,
@@ -188,6 +194,7 @@ int manager_apply(struct manager *manager, struct config *config)
 	report_helpers(manager);
 	inventory_look(&manager->inventory, clock_monotonic_usec());
 	leases_configure(manager);
+	hotplug_watch(manager);
 	manager_arm(manager);
 	return r;
 }
@@ -247,6 +254,8 @@ int manager_reload(struct manager *manager, char **ret_sentence)
 		config_free(manager->config);
 		manager->config = take(config);
 		log_set_level(manager->config->daemon.log_level);
+		hotplug_begin_anew(manager);
+		hotplug_await(manager);
 		r = manager_apply(manager, manager->config);
 	}
 	manager_look(manager);

@@ -20,7 +20,8 @@ static void share_event(enum log_level level, const char *message_id,
 {
 	char name[FIELD_MAX], node[FIELD_MAX], bytes[FIELD_MAX], missing[FIELD_MAX];
 	char reason[FIELD_MAX];
-	const char *fields[] = { message_id, name, node, bytes, missing, reason };
+	char by_other[FIELD_MAX];
+	const char *fields[] = { message_id, name, node, bytes, missing, reason, by_other };
 
 	(void) snprintf(name, sizeof(name), "NODEINIT_POOL=%s", pool->name);
 	(void) snprintf(node, sizeof(node), "NODEINIT_NODE=%u", share->node_id);
@@ -28,8 +29,10 @@ static void share_event(enum log_level level, const char *message_id,
 	(void) snprintf(missing, sizeof(missing), "NODEINIT_SHORT=%" PRIu64,
 	                managed_share_short_bytes(share));
 	(void) snprintf(reason, sizeof(reason), "NODEINIT_REASON=%s", managed_share_reason(share));
-	log_event(level, fields, ELEMENTS(fields), "pool %s, node %u: %s", pool->name,
-	          share->node_id, sentence);
+	(void) snprintf(by_other, sizeof(by_other), "NODEINIT_BY_OTHER=%u",
+	                share->detail.nr_by_other);
+	log_event(level, fields, ELEMENTS(fields) - (pool->kind != POOL_BLOCK),
+	          "pool %s, node %u: %s", pool->name, share->node_id, sentence);
 }
 
 static const char *kind_remedy(const struct managed_share *share)
@@ -48,6 +51,24 @@ static const char *kind_remedy(const struct managed_share *share)
 		return "the memory limit of the unit's cgroup is reached; raise MemoryMax=";
 	case REASON_NOT_PERMITTED:
 		return "the kernel does not permit it to this user";
+	case REASON_BUSY:
+		return "the kernel had no time for it; retry later";
+	case REASON_REFUSED:
+		return "the kernel refuses it for good";
+	case REASON_ZONE_MISMATCH:
+		return "somebody else was first, and chose another zone than Zone=";
+	case REASON_UNSUPPORTED_ZONE:
+		return "no zone can take it (valid_zones)";
+	case REASON_GONE:
+		return "it is not there any more";
+	case REASON_OFFLINED:
+		return "somebody has taken it offline; retry brings it back";
+	case REASON_CHANGING:
+		return "the original does not stand still; it is linked";
+	case REASON_UNREADABLE:
+		return "the original cannot be read; it is linked";
+	case REASON_NO_MOUNT:
+		return "the node has no tmpfs for copies: nodeinitd --prepare mounts it, as root";
 	case REASON_RACED:
 		return "something else keeps rewriting the number of huge pages";
 	case REASON_FAILED:
@@ -67,16 +88,19 @@ static void short_sentence(const struct managed_share *share, char *text, size_t
 {
 	char got[SIZE_TEXT_MAX], want[SIZE_TEXT_MAX], missing[SIZE_TEXT_MAX];
 	const char *remedy = kind_remedy(share);
-	char attempts[48] = "";
+	char attempts[48] = "", name[SHARE_MISSING_MAX + 48] = "";
 
 	if (share->detail.nr_attempts > 0)
 		(void) snprintf(attempts, sizeof(attempts), " after %u more attempt%s",
 		                share->detail.nr_attempts,
 		                share->detail.nr_attempts == 1 ? "" : "s");
-	(void) snprintf(text, text_bytes, "%s: %s of %s, %s missing, %s%s%s%s",
+	if (share->detail.nr_missing > 0)
+		(void) snprintf(name, sizeof(name), " (%u; the first is %s)",
+		                share->detail.nr_missing, share->detail.missing);
+	(void) snprintf(text, text_bytes, "%s: %s of %s, %s missing%s, %s%s%s%s",
 	                share_state_text(share->state), size_text(share->done_bytes, got),
 	                size_text(share->declared_bytes, want),
-	                size_text(managed_share_short_bytes(share), missing),
+	                size_text(managed_share_short_bytes(share), missing), name,
 	                managed_share_reason(share), attempts, *remedy ? ": " : "", remedy);
 }
 
@@ -88,6 +112,17 @@ static uint64_t spent_usec(const struct managed_share *share)
 	                  share->began_usec);
 }
 
+/* How many were changed, and how many somebody else had been faster with. */
+static void block_sentence(const struct managed_share *share, char *text, size_t text_bytes)
+{
+	char bytes[SIZE_TEXT_MAX], spent[SIZE_TEXT_MAX];
+
+	(void) snprintf(text, text_bytes, "ready, %s in %s: %u memory blocks by us, %u by=other",
+	                size_text(share->done_bytes, bytes),
+	                duration_text(spent_usec(share), spent), share->detail.nr_by_us,
+	                share->detail.nr_by_other);
+}
+
 static void report_finished(const struct managed_pool *pool, struct managed_share *share)
 {
 	char text[384], bytes[SIZE_TEXT_MAX], spent[SIZE_TEXT_MAX];
@@ -97,7 +132,9 @@ static void report_finished(const struct managed_pool *pool, struct managed_shar
 	                               : LOG_LEVEL_WARNING;
 
 	if (share->state == SHARE_READY) {
-		if (filled_bytes > 0)
+		if (pool->kind == POOL_BLOCK)
+			block_sentence(share, text, sizeof(text));
+		else if (filled_bytes > 0)
 			(void) snprintf(text, sizeof(text), "ready, %s in %s",
 			                size_text(filled_bytes, bytes),
 			                duration_text(spent_usec(share), spent));
@@ -227,24 +264,6 @@ void report_plan(struct manager *manager, struct plan *plan, size_t nr_notes)
 	free(said);
 }
 
-void report_helpers(struct manager *manager)
-{
-	char node_field[FIELD_MAX];
-	const char *fields[] = { MESSAGE_NODE_HELPED, node_field };
-
-	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
-		struct managed_node *node = &manager->inventory.nodes[i];
-
-		if (node->helper_node_id < 0 || !node->worker || node->is_helper_reported)
-			continue;
-		node->is_helper_reported = true;
-		(void) snprintf(node_field, sizeof(node_field), "NODEINIT_NODE=%u", node->node_id);
-		log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
-		          "node %u has no CPU to run on: its worker uses CPUs %s of node %d",
-		          node->node_id, node->cpus_text, node->helper_node_id);
-	}
-}
-
 void report_event(enum log_level level, const char *message_id, const char *format, ...)
 {
 	char text[1024];
@@ -280,7 +299,7 @@ char *report_pool_sentence(const struct managed_pool *pool)
 	for (size_t i = 0; i < pool->nr_shares; i++) {
 		const struct managed_share *share = &pool->shares[i];
 
-		if (managed_share_short_bytes(share) == 0)
+		if (managed_share_short_bytes(share) == 0 && share->detail.nr_missing == 0)
 			continue;
 		short_sentence(share, text, sizeof(text));
 		if (asprintf(&sentence, "pool %s, node %u: %s", pool->name, share->node_id, text) <

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the log says of whole nodes: who helps them, when they are done, what became of each block.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "manager-state.h"
+#include "messages.h"
+#include "pieces.h"
+
+#define FIELD_MAX 128
+
+void report_helpers(struct manager *manager)
+{
+	char node_field[FIELD_MAX];
+	const char *fields[] = { MESSAGE_NODE_HELPED, node_field };
+
+	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
+		struct managed_node *node = &manager->inventory.nodes[i];
+
+		if (node->helper_node_id < 0 || !node->worker || node->is_helper_reported)
+			continue;
+		node->is_helper_reported = true;
+		(void) snprintf(node_field, sizeof(node_field), "NODEINIT_NODE=%u", node->node_id);
+		log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
+		          "node %u has no CPU to run on: its worker uses CPUs %s of node %d",
+		          node->node_id, node->cpus_text, node->helper_node_id);
+	}
+}
+
+/* In the words of the kernel (mm/page_alloc.c, deferred_init_memmap), so that one search finds
+ * both. */
+static void report_node(const struct managed_node *node, uint64_t page_bytes)
+{
+	uint64_t spent_usec = bytes_left(node->finished_usec, node->started_usec);
+	uint64_t nr_pages = node->done_bytes / page_bytes;
+	char node_field[FIELD_MAX], pages_field[FIELD_MAX], spent_field[FIELD_MAX];
+	const char *fields[] = { MESSAGE_NODE_INITIALISED, node_field, pages_field, spent_field };
+
+	(void) snprintf(node_field, sizeof(node_field), "NODEINIT_NODE=%u", node->node_id);
+	(void) snprintf(pages_field, sizeof(pages_field), "NODEINIT_PAGES=%" PRIu64, nr_pages);
+	(void) snprintf(spent_field, sizeof(spent_field), "NODEINIT_USEC=%" PRIu64, spent_usec);
+	log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
+	          "node %u initialised, %" PRIu64 " pages in %" PRIu64 " ms", node->node_id,
+	          nr_pages, (spent_usec + 500) / 1000);
+}
+
+void report_nodes(struct manager *manager)
+{
+	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
+		struct managed_node *node = &manager->inventory.nodes[i];
+
+		if (!node->has_new_work || !node->has_shares ||
+		    !share_state_is_settled(node->state) || node->finished_usec == 0)
+			continue;
+		node->has_new_work = false;
+		report_node(node, manager->machine->page_bytes);
+	}
+}
+
+/* What is missing of the node's block shares, by name. */
+static const struct managed_share *first_missing(const struct manager *manager, unsigned node_id)
+{
+	for (size_t i = 0; i < manager->inventory.nr_pools; i++) {
+		struct managed_pool *pool = &manager->inventory.pools[i];
+		const struct managed_share *share = managed_pool_share(pool, node_id);
+
+		if (pool->kind == POOL_BLOCK && share && share->detail.nr_missing > 0)
+			return share;
+	}
+	return NULL;
+}
+
+static void report_blocks(const struct manager *manager, const struct managed_node *node)
+{
+	const struct managed_share *missing = first_missing(manager, node->node_id);
+	uint64_t nr_offline = bytes_left(node->nr_blocks, node->nr_online_blocks);
+	char why[SHARE_MISSING_MAX + 64] = "";
+	char node_field[FIELD_MAX];
+	const char *fields[] = { MESSAGE_BLOCKS_WALKED, node_field };
+
+	(void) snprintf(node_field, sizeof(node_field), "NODEINIT_NODE=%u", node->node_id);
+	if (missing)
+		(void) snprintf(why, sizeof(why), " (%s: %s)", missing->detail.missing,
+		                share_reason_text(missing->detail.reason));
+	log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields),
+	          "node %u: of %" PRIu64 " memory blocks %" PRIu64 " are online, %" PRIu64
+	          " refused%s, %" PRIu64 " left offline",
+	          node->node_id, node->nr_blocks, node->nr_online_blocks, node->nr_refused_blocks,
+	          why, bytes_left(nr_offline, node->nr_refused_blocks));
+}
+
+void report_walk(struct manager *manager)
+{
+	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
+		const struct managed_node *node = &manager->inventory.nodes[i];
+		bool is_due = false, is_busy = false;
+
+		for (size_t k = 0; k < manager->inventory.nr_pools; k++) {
+			struct managed_pool *pool = &manager->inventory.pools[k];
+			struct managed_share *share = managed_pool_share(pool, node->node_id);
+
+			if (pool->kind != POOL_BLOCK || !share)
+				continue;
+			is_due |= share->is_walk_due;
+			is_busy |= !pieces_are_idle(share);
+		}
+		if (!is_due || is_busy)
+			continue;
+		for (size_t k = 0; k < manager->inventory.nr_pools; k++) {
+			struct managed_share *share =
+				managed_pool_share(&manager->inventory.pools[k], node->node_id);
+
+			if (share)
+				share->is_walk_due = false;
+		}
+		report_blocks(manager, node);
+	}
+}
