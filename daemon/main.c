@@ -16,6 +16,7 @@
 #include "options.h"
 #include "plan-command.h"
 #include "prepare.h"
+#include "run-directory.h"
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
@@ -100,6 +101,7 @@ static int run(const struct options *options)
 		.kernel = kernel,
 		.memory = &memory_system,
 		.config_directory = options->config_directory,
+		.run_directory = run_directory(),
 		.bus_address = options->bus_address,
 		.store = fdstore_ops(),
 		.inherited_fds = inherited.fds,
