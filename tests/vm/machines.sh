@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # The machines that there are to test on, as arguments of QEMU. Sourced, not run.
 #
 # The kernel gives its own node ids, in the order in which the firmware's tables name the nodes: those
@@ -7,6 +7,7 @@
 
 machine_arguments=() # what machine_NAME leaves
 machine_mib=0        # how much memory it has
+machine_slots=''     # room for more, as a continuation of -m
 
 node() { # id, MiB (0: none), CPUs (a range; empty: none)
 	local words="node,nodeid=$1"
@@ -77,4 +78,42 @@ machine_odd() {
 	node 5 768 ''
 	distances 6 3-5
 	kernel_words+=" possible_cpus=4"
+}
+
+# Memory that is plugged: blocks of 128 MiB that come up offline (machine_slots makes room for them).
+backend() { # id, MiB
+	machine_arguments+=(-object "memory-backend-ram,id=$1,size=$2M")
+}
+dimm() { # id, MiB, node: there at boot
+	backend "$1-memory" "$2"
+	machine_arguments+=(-device "pc-dimm,id=$1,memdev=$1-memory,node=$3")
+}
+
+# Nodes 1 and 2 have half a gigabyte each that is offline at boot. Node 3 is there when its first dimm is.
+# more1, more2, late3: memory for dimms that the check plugs.
+machine_dimms() {
+	machine_slots=,slots=8,maxmem=16G
+	cpus 3
+	node 0 1024 0
+	node 1 512 1
+	node 2 512 2
+	node 3 0 ''
+	distances 4
+	dimm dimm1 512 1
+	dimm dimm2 512 2
+	backend more1 256
+	backend more2 256
+	backend late3 512
+}
+
+# Node 1 has a device that gives and takes memory as the host likes, by QEMU's
+# "qom-set virtual1 requested-size". 256 MiB of it are there at boot.
+machine_virtio_mem() {
+	machine_slots=,maxmem=8G
+	cpus 2
+	node 0 1024 0
+	node 1 512 1
+	distances 2
+	backend virtual1-memory 1024
+	machine_arguments+=(-device "virtio-mem-pci,id=virtual1,memdev=virtual1-memory,node=1,requested-size=256M")
 }

@@ -41,7 +41,7 @@ vm_kernel() { # folder, flavour
 	local folder=$1 flavour=$2 package
 	local files=$folder/kernel-$flavour
 
-	[ ! -e "$folder/vmlinux-$flavour" ] || return 0
+	[ ! -e "$folder/vmlinux-$flavour" ] || [ ! -e "$folder/modules-$flavour" ] || return 0
 	rm -rf "$files"
 	mkdir -p "$files"
 	[ -n "$(apt-cache policy "linux-image-$flavour")" ] || apt-get -q update >"$folder/apt.log" 2>&1 || :
@@ -56,6 +56,7 @@ vm_kernel() { # folder, flavour
 	rm "$files"/*.deb
 	python3 "$source_root/tests/vm/extract-vmlinux.py" "$files"/boot/vmlinuz-* "$folder/vmlinux.new"
 	[ "$flavour" = "$vm_small_kernel" ] || vm_initrd "$folder" "$files"
+	vm_modules "$folder" "$files" "$flavour"
 	mv "$folder/vmlinux.new" "$folder/vmlinux-$flavour"
 	rm -rf "$files"
 }
@@ -67,6 +68,25 @@ vm_small_kernel=cloud-amd64
 vm_full_kernel=amd64
 vm_own_kernel=cma
 vm_has_kernel() { [[ " $vm_small_kernel $vm_full_kernel $vm_own_kernel " == *" $1 "* ]]; }
+
+# For the guest: what udev loads for devices that only some machines have, and errors on demand.
+vm_guest_modules=(virtio_pci virtio_mem memory-notifier-error-inject)
+vm_modules() { # folder, files of the kernel, flavour
+	local folder=$1 files=$2 modules=$1/modules-$3 version module path
+
+	version=$(ls "$files/lib/modules")
+	rm -rf "$modules" "$modules.new"
+	mkdir -p "$modules.new/lib"
+	depmod -b "$files" "$version"
+	for module in "${vm_guest_modules[@]}"; do
+		modprobe -d "$files" -S "$version" --show-depends "$module"
+	done | awk '$1 == "insmod" { print $2 }' | while read -r path; do
+		install -D -m 644 "$path" "$modules.new/lib/${path#"$files"/lib/}"
+	done
+	cp "$files/lib/modules/$version"/modules.{builtin,builtin.modinfo,order} "$modules.new/lib/modules/$version/"
+	depmod -b "$modules.new" "$version"
+	mv "$modules.new" "$modules"
+}
 
 vm_initrd() { # folder, files of the kernel
 	local folder=$1 files=$2 initrd=$1/initrd version module path
@@ -120,7 +140,7 @@ vm_masked_units=(getty.target serial-getty@ttyS0.service getty@tty1.service
 	e2scrub_reap.service fstrim.timer)
 
 vm_tree() { # folder, tree
-	local folder=$1 tree=$2 guest=$source_root/tests/vm/guest unit program
+	local folder=$1 tree=$2 guest=$source_root/tests/vm/guest unit program modules
 
 	rm -rf "$tree"
 	mkdir -p "$tree/vm" "$tree/etc/systemd/system" "$tree/etc/systemd/system.conf.d" \
@@ -129,6 +149,9 @@ vm_tree() { # folder, tree
 	install -m 755 "$guest/init" "$guest/driver" "$tree/vm/"
 	install -m 644 "$guest/lib.sh" "$tree/vm/"
 	install -m 644 "$guest/nodeinit-vm.target" "$guest/nodeinit-vm.service" "$tree/etc/systemd/system/"
+	for modules in "$folder"/modules-*/lib/modules; do
+		[ ! -d "$modules" ] || cp -a "$modules" "$tree/usr/lib/"
+	done
 	for program in on-nodes fragment poison; do
 		cc -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Werror -O2 -static -s -o "$tree/vm/$program" \
 			"$source_root/tests/vm/$program.c"
@@ -143,11 +166,13 @@ vm_tree() { # folder, tree
 }
 
 # Status: the command's, 124 when the time is over, 125 when the guest ended without one. TALK is the
-# other end of the guest's second serial line, as an option of QEMU's -chardev. $OUT then has console.txt,
-# qemu.txt, journal.txt.
+# other end of the guest's second serial line, as an option of QEMU's -chardev. The third one ends at
+# QEMU's own monitor: the guest plugs its memory itself (hmp of guest/lib.sh). It has an interrupt of its
+# own, as the first and the third line of a PC have one in common. $OUT then has console.txt, qemu.txt,
+# journal.txt.
 vm_boot() { # folder, tree, out, kernel, machine, kernel words, talk, limit in seconds (0: none)
 	local folder=$1 tree=$2 out=$3 kernel=$4 machine=$5 kernel_words=$6 talk=$7 limit=$8 status=0
-	local initrd=()
+	local initrd=() sockets
 	local first_words="mount -t devtmpfs devtmpfs /dev 2>/dev/null; exec >/dev/console 2>&1; \
 tar -xf /dev/nvme0n1 -C / --no-same-owner --keep-directory-symlink; exec /vm/init"
 
@@ -158,16 +183,20 @@ tar -xf /dev/nvme0n1 -C / --no-same-owner --keep-directory-symlink; exec /vm/ini
 	truncate -s 0 "$out/out.img"
 	truncate -s 64M "$out/out.img"
 	[ ! -e "$folder/initrd-$kernel" ] || initrd=(-initrd "$folder/initrd-$kernel")
-	machine_arguments=() machine_mib=0
+	machine_arguments=() machine_mib=0 machine_slots=''
 	"machine_$machine"
+	# Nobody else gets at the monitor, and a socket's path must be short.
+	sockets=$(mktemp -d)
 
 	# Names of disks follow the order of their namespaces; once the last one, the root, is there, so
 	# are the others.
 	timeout --foreground --kill-after=5 "$limit" qemu-system-x86_64 -M q35 -accel tcg,thread=multi,tb-size=256 \
-		-cpu max -m "${machine_mib}M" "${machine_arguments[@]}" \
+		-cpu max -m "${machine_mib}M$machine_slots" "${machine_arguments[@]}" \
 		-display none -nodefaults -no-user-config -no-reboot \
 		-chardev "file,id=console,path=$out/console.txt" -serial chardev:console \
 		-chardev "$talk" -serial chardev:talk \
+		-chardev "socket,id=monitor,path=$sockets/monitor,server=on,wait=off" -mon chardev=monitor,mode=readline \
+		-chardev "socket,id=guest-monitor,path=$sockets/monitor" -device isa-serial,chardev=guest-monitor,index=2,irq=7 \
 		-kernel "$folder/vmlinux-$kernel" "${initrd[@]}" -append "console=ttyS0 quiet panic=-1 root=/dev/nvme0n3 rw rootfstype=ext4 \
 rootwait nokaslr no5lvl mitigations=off clocksource=hpet random.trust_cpu=1 \
 systemd.unit=nodeinit-vm.target systemd.show_status=0 $kernel_words \
@@ -178,7 +207,7 @@ init=/bin/sh -- -c \"$first_words\"" \
 		-drive "file=$folder/disk,format=raw,if=none,id=root,snapshot=on" -device nvme-ns,bus=nvme,nsid=3,drive=root \
 		2>"$out/qemu.txt" || status=$?
 	tar -xf "$out/out.img" -C "$out" 2>/dev/null || :
-	rm -f "$out/in.img" "$out/out.img"
+	rm -rf "$out/in.img" "$out/out.img" "$sockets"
 	[ "$status" -ne 124 ] && [ "$status" -ne 137 ] || return 124
 	[ -e "$out/status" ] || return 125
 	return "$(cat "$out/status")"

@@ -49,6 +49,29 @@ finish() {
 	exit
 }
 
+# Has QEMU's monitor do something, such as "device_add pc-dimm,id=d,memdev=m,node=1", and prints the
+# answer: what stands between the answers to two sums, as there is no other end of it. Status: whether it
+# was no error.
+hmp() { # command
+	local line answer='' is_answer=no
+	stty -F /dev/ttyS2 raw -echo
+	exec 9<>/dev/ttyS2
+	printf '\np 0xa0000+1\n%s\np 0xa0000+2\n' "$1" >&9
+	while IFS= read -r -t 60 line <&9; do
+		line=${line%$'\r'}
+		case $line in
+		0xa0001) is_answer=yes ;;
+		0xa0002) is_answer=over
+			break ;;
+		*'(qemu)'*) ;;
+		*) [ "$is_answer" = no ] || answer+=${line}$'\n' ;;
+		esac
+	done
+	exec 9<&-
+	printf '%s' "$answer"
+	[ "$is_answer" = over ] && ! grep -q '^Error' <<<"$answer"
+}
+
 # --- configuration ---
 daemon_settings() { # lines of [Daemon]...
 	mkdir -p /etc/nodeinit/pools.d
