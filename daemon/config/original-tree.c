@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "original-tree.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 
 #include "../base/scoped.h"
 
 #define DIRECTORY_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#define ACL_BYTES_MAX   4096 /* one of 500 entries; who has a longer one keeps somebody out */
 
 /* The path of an open file, as the kernel knows it. */
 static int path_of(int fd, char *buffer, size_t buffer_bytes)
@@ -28,12 +33,41 @@ static int path_of(int fd, char *buffer, size_t buffer_bytes)
 	return 0;
 }
 
-/* A group that may not pass what all others may is kept out, too. */
-static bool is_closed(const struct stat *status)
+/* Whether an access control list keeps somebody out; the group's bits of the mode are its mask. */
+static bool is_closed_by_list(int fd)
+{
+	union {
+		struct posix_acl_xattr_header header;
+		char bytes[ACL_BYTES_MAX];
+	} list;
+	const struct posix_acl_xattr_entry *entries = (const void *) (&list.header + 1);
+	char path[64];
+	ssize_t list_bytes;
+	size_t nr_entries;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	list_bytes = getxattr(path, "system.posix_acl_access", &list, sizeof(list));
+	if (list_bytes < 0)
+		return errno != ENODATA && errno != ENOTSUP;
+	if ((size_t) list_bytes < sizeof(list.header))
+		return true;
+	nr_entries = ((size_t) list_bytes - sizeof(list.header)) / sizeof(*entries);
+	for (size_t i = 0; i < nr_entries; i++)
+		if (le16toh(entries[i].e_tag) != ACL_USER_OBJ &&
+		    !(le16toh(entries[i].e_perm) & ACL_EXECUTE))
+			return true;
+	return false;
+}
+
+/*
+ * Whether anybody but its owner, who can let himself in, may not pass. A group that may not pass
+ * what all others may is kept out, too.
+ */
+static bool is_closed(int fd, const struct stat *status)
 {
 	mode_t wanted = S_IXGRP | S_IXOTH;
 
-	return (status->st_mode & wanted) != wanted;
+	return (status->st_mode & wanted) != wanted || is_closed_by_list(fd);
 }
 
 int original_tree_open(const char *root, struct original_tree *ret)
@@ -51,7 +85,7 @@ int original_tree_open(const char *root, struct original_tree *ret)
 	if (!strcmp(tree.root_path, "/"))
 		tree.root_path[0] = '\0';
 	/* Where the root of a test lies is no matter of what is below it. */
-	tree.is_root_hidden = !*root && is_closed(&status);
+	tree.is_root_hidden = !*root && is_closed(fd, &status);
 	tree.root_fd = take_fd(fd);
 	*ret = tree;
 	return 0;
@@ -105,7 +139,7 @@ static int descend(struct original_place *place, const char *name, size_t name_b
 	fd = openat(place->fd, copy, DIRECTORY_FLAGS | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return -errno;
-	place->is_hidden |= is_closed(&status);
+	place->is_hidden |= is_closed(fd, &status);
 	original_place_close(place);
 	place->fd = take_fd(fd);
 	place->path = take(path);

@@ -20,7 +20,7 @@ struct original_tree {
 struct original_place {
 	int fd;         /* O_PATH */
 	char *path;     /* below the root, without links; "" for the root itself */
-	bool is_hidden; /* it, or one above it, may not be passed by everybody */
+	bool is_hidden; /* it, or one above it, may not be passed by everybody (mode, ACL) */
 };
 
 /* @root: "" for this machine. Return: 0 and *ret; -errno of open(2) or readlink(2). */

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../base/scoped.h"
 
 struct walk {
+	const struct original_tree *tree;
 	const struct original_walk_ops *ops;
 	void *user;
 	size_t *nr_names_left;
@@ -102,15 +102,21 @@ static int report(struct walk *walk, const struct original_place *place, const c
 	return walk->ops->obstacle(walk->user, *path ? path : "/", error);
 }
 
-/* A file where a directory would have to be is no match, as for glob(3); a link may be one. */
-static int report_no_directory(struct walk *walk, const struct original_place *place,
-                               const char *name)
+/* A file where a directory would have to be is no match, as for glob(3); nor is a link to one. */
+static int report_detour(struct walk *walk, const struct original_place *place, const char *name)
 {
-	struct stat status;
+	scoped(original_place_close) struct original_place goal = { .fd = -1 };
+	scoped(freep) char *path = NULL;
+	int r;
 
-	if (fstatat(place->fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(status.st_mode))
-		return 0;
-	return report(walk, place, name, -ELOOP);
+	if (asprintf(&path, "%s/%s", place->path, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = original_tree_directory(walk->tree, path, &goal);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	return walk->ops->detour(walk->user, path, goal.path);
 }
 
 static int walk_rest(struct walk *walk, const struct original_place *place, const char *rest);
@@ -130,7 +136,7 @@ static int walk_name(struct walk *walk, const struct original_place *place, cons
 	if (r == -ENOENT || r == -ENOMEM)
 		return r == -ENOMEM ? r : 0;
 	if (r == -ENOTDIR || r == -ELOOP)
-		return report_no_directory(walk, place, name);
+		return report_detour(walk, place, name);
 	return report(walk, place, name, r);
 }
 
@@ -175,7 +181,9 @@ int original_walk(const struct original_tree *tree, const char *pattern, size_t 
                   const struct original_walk_ops *ops, void *user)
 {
 	scoped(original_place_close) struct original_place place = { .fd = -1 };
-	struct walk walk = { .ops = ops, .user = user, .nr_names_left = nr_names_left };
+	struct walk walk = {
+		.tree = tree, .ops = ops, .user = user, .nr_names_left = nr_names_left
+	};
 	const char *rest = first_to_search(pattern);
 	scoped(freep) char *directory = strndup(pattern, (size_t) (rest - pattern));
 	int r;

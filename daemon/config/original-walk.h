@@ -14,9 +14,10 @@
 struct original_walk_ops {
 	/* @name in @place matches, if it is there. */
 	int (*match)(void *user, const struct original_place *place, const char *name);
-	/* @path (owned by the caller) is in the way of a pattern and cannot be passed: -ELOOP a
-	 * link, which is not followed; -EACCES; others of openat(2). */
+	/* The directory @path is on the way and cannot be passed: -EACCES, others of openat(2). */
 	int (*obstacle)(void *user, const char *path, int error);
+	/* @path is on the way and is not gone along, being a link: to the directory @goal. */
+	int (*detour)(void *user, const char *path, const char *goal);
 };
 
 /*

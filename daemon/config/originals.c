@@ -15,6 +15,9 @@ struct gathering {
 	struct gathered {
 		struct original original;
 		const struct original_pattern *pattern; /* the one that named it first */
+		char *goal; /* it is on the way to files only: a link to this directory, with a
+		               slash */
+		bool is_dropped;
 	} * files;
 	size_t nr;
 	size_t nr_room;
@@ -29,6 +32,12 @@ static void original_clear(struct original *original)
 	free(original->link_target);
 }
 
+static void gathered_clear(struct gathered *gathered)
+{
+	original_clear(&gathered->original);
+	free(gathered->goal);
+}
+
 void originals_clear(struct originals *originals)
 {
 	for (size_t i = 0; i < originals->nr; i++)
@@ -41,58 +50,60 @@ static void gathering_clear(struct gathering *gathering)
 {
 	original_tree_close(&gathering->tree);
 	for (size_t i = 0; i < gathering->nr; i++)
-		original_clear(&gathering->files[i].original);
+		gathered_clear(&gathering->files[i]);
 	free(gathering->files);
 	*gathering = (struct gathering){ .tree.root_fd = -1 };
 }
 
-/* Takes what @original has, also when it fails. */
-static int add(struct gathering *gathering, struct original original)
+/* Takes what @gathered has, also when it fails. */
+static int add(struct gathering *gathering, struct gathered gathered)
 {
 	if (gathering->nr == gathering->nr_room) {
 		size_t nr_room = gathering->nr_room ? gathering->nr_room * 2 : 64;
 		struct gathered *grown = reallocarray(gathering->files, nr_room, sizeof(*grown));
 
 		if (!grown) {
-			original_clear(&original);
+			gathered_clear(&gathered);
 			return -ENOMEM;
 		}
 		gathering->files = grown;
 		gathering->nr_room = nr_room;
 	}
-	original.position = gathering->pattern->position;
-	gathering->files[gathering->nr++] = (struct gathered){ original, gathering->pattern };
+	gathered.original.position = gathering->pattern->position;
+	gathered.pattern = gathering->pattern;
+	gathering->files[gathering->nr++] = gathered;
 	gathering->nr_of_pattern++;
 	return 0;
 }
 
 static int add_refused(struct gathering *gathering, const char *path, int error)
 {
-	struct original original = {
-		.path = strdup(path),
-		.refusal = original_refusal_of_error(error),
+	struct gathered gathered = {
+		.original.path = strdup(path),
+		.original.refusal = original_refusal_of_error(error),
 	};
 
-	if (!original.path)
+	if (!gathered.original.path)
 		return -ENOMEM;
-	original.error = original.refusal == ORIGINAL_FAILED ? error : 0;
-	return add(gathering, original);
+	if (gathered.original.refusal == ORIGINAL_FAILED)
+		gathered.original.error = error;
+	return add(gathering, gathered);
 }
 
 static int on_match(void *user, const struct original_place *place, const char *name)
 {
 	struct gathering *gathering = user;
-	struct original original = { 0 };
+	struct gathered gathered = { 0 };
 	int r;
 
 	if (gathering->nr_of_pattern >= ORIGINALS_MAX)
 		return -E2BIG;
-	if (asprintf(&original.path, "%s/%s", place->path, name) < 0)
+	if (asprintf(&gathered.original.path, "%s/%s", place->path, name) < 0)
 		return -ENOMEM;
-	r = original_look(place, name, &original);
+	r = original_look(place, name, &gathered.original);
 	if (!r)
-		return add(gathering, original);
-	original_clear(&original);
+		return add(gathering, gathered);
+	gathered_clear(&gathered);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -103,6 +114,20 @@ static int on_obstacle(void *user, const char *path, int error)
 	if (gathering->nr_of_pattern >= ORIGINALS_MAX)
 		return -E2BIG;
 	return add_refused(gathering, path, error);
+}
+
+static int on_detour(void *user, const char *path, const char *goal)
+{
+	struct gathering *gathering = user;
+	int r = on_obstacle(user, path, -ELOOP);
+
+	if (r < 0)
+		return r;
+	if (asprintf(&gathering->files[gathering->nr - 1].goal, "%s/", goal) < 0) {
+		gathering->files[gathering->nr - 1].goal = NULL;
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 static int compare_gathered(const void *a, const void *b)
@@ -127,7 +152,55 @@ static void settle(struct gathering *gathering)
 
 		if (nr_kept &&
 		    !strcmp(gathering->files[nr_kept - 1].original.path, file->original.path))
-			original_clear(&file->original);
+			gathered_clear(file);
+		else
+			gathering->files[nr_kept++] = *file;
+	}
+	gathering->nr = nr_kept;
+}
+
+/* Whether a file whose path begins with @prefix is accepted. All are in order. */
+static bool has_file_below(const struct gathering *gathering, const char *prefix)
+{
+	size_t low = 0;
+	size_t high = gathering->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(gathering->files[middle].original.path, prefix) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < gathering->nr; low++) {
+		const struct original *file = &gathering->files[low].original;
+
+		if (strncmp(file->path, prefix, strlen(prefix)) != 0)
+			return false;
+		if (file->refusal == ORIGINAL_ACCEPTED)
+			return true;
+	}
+	return false;
+}
+
+/* A link to a directory whose files are named by its own path is nothing to complain of. */
+static void drop_detours(struct gathering *gathering)
+{
+	size_t nr_kept = 0;
+
+	for (size_t i = 0; i < gathering->nr; i++) {
+		struct gathered *file = &gathering->files[i];
+
+		/* Marked first: what is looked for has to stay in order until the end. */
+		if (file->goal && has_file_below(gathering, file->goal))
+			file->is_dropped = true;
+	}
+	for (size_t i = 0; i < gathering->nr; i++) {
+		struct gathered *file = &gathering->files[i];
+
+		if (file->is_dropped)
+			gathered_clear(file);
 		else
 			gathering->files[nr_kept++] = *file;
 	}
@@ -140,13 +213,17 @@ static bool cut(struct gathering *gathering)
 	bool is_more = gathering->nr > ORIGINALS_MAX;
 
 	while (gathering->nr > ORIGINALS_MAX)
-		original_clear(&gathering->files[--gathering->nr].original);
+		gathered_clear(&gathering->files[--gathering->nr]);
 	return is_more;
 }
 
 static int gather_pattern(struct gathering *gathering)
 {
-	static const struct original_walk_ops ops = { .match = on_match, .obstacle = on_obstacle };
+	static const struct original_walk_ops ops = {
+		.match = on_match,
+		.obstacle = on_obstacle,
+		.detour = on_detour,
+	};
 	const char *text = gathering->pattern->text;
 	int r;
 
@@ -156,9 +233,11 @@ static int gather_pattern(struct gathering *gathering)
 		return r;
 	if (!r && !gathering->nr_of_pattern)
 		r = -ENOENT;
-	settle(gathering);
-	if (cut(gathering) && !r)
-		r = -E2BIG;
+	if (gathering->nr > ORIGINALS_MAX) {
+		settle(gathering);
+		if (cut(gathering) && !r)
+			r = -E2BIG;
+	}
 	return r < 0 ? add_refused(gathering, text, r) : 0;
 }
 
@@ -184,12 +263,15 @@ static int hand_over(struct gathering *gathering, struct originals *ret)
 	struct originals found = { 0 };
 
 	settle(gathering);
+	drop_detours(gathering);
 	found.files = calloc(gathering->nr + 1, sizeof(*found.files));
 	if (!found.files)
 		return -ENOMEM;
 	found.nr = gathering->nr;
-	for (size_t i = 0; i < found.nr; i++)
+	for (size_t i = 0; i < found.nr; i++) {
 		found.files[i] = gathering->files[i].original;
+		free(gathering->files[i].goal);
+	}
 	gathering->nr = 0;
 	*ret = found;
 	return 0;

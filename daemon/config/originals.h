@@ -81,6 +81,13 @@ int originals_find(const char *root, const struct original_pattern *patterns, si
                    struct originals *ret);
 void originals_clear(struct originals *originals);
 
+/*
+ * All of it for a person: "file:line: /path is a directory; accepted: regular files". Names may
+ * hold anything: what is no text, or drives a terminal, is made visible. Of a refused one only.
+ * Return: the caller frees; NULL when out of memory.
+ */
+char *original_note(const struct original *original);
+
 bool original_identity_equals(const struct original_identity *a, const struct original_identity *b);
 
 /* Fill in what fstat(2) says of an open file. */

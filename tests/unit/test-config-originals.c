@@ -2,6 +2,9 @@
 /* Which files the paths of a pool name, and what is said of those that are not copied. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +15,8 @@
 #include "../../daemon/config/originals.h"
 #include "config-tree.h"
 #include "suite.h"
+
+#define ACL_VERSION POSIX_ACL_XATTR_VERSION
 
 static struct originals found;
 
@@ -156,10 +161,12 @@ START_TEST(test_only_regular_files_are_copied)
 	find("/d/*");
 	expect("file:1 /d/directory directory\nfile:1 /d/fifo not-a-file\nfile:1 /d/file\n"
 	       "file:1 /d/socket not-a-file\n");
+	find("/d/directory\n/d/fifo\n/d/file");
+	expect("file:1 /d/directory directory\nfile:2 /d/fifo not-a-file\nfile:3 /d/file\n");
 }
 END_TEST
 
-START_TEST(test_a_device_is_not_opened)
+START_TEST(test_a_device_is_not_copied)
 {
 	static const struct original_pattern pattern = { (char *) "/dev/null", (char *) "file:1" };
 
@@ -168,10 +175,414 @@ START_TEST(test_a_device_is_not_opened)
 }
 END_TEST
 
+START_TEST(test_what_two_paths_name_is_there_once_by_the_first_of_them)
+{
+	tree_file("lib/liba.so", "a");
+	tree_file("lib/libb.so", "b");
+	tree_link("lib64", "lib");
+	find("/lib64/libb.so\n/lib/*.so\n/lib/liba.so\n/none\n/none");
+	expect("file:2 /lib/liba.so\nfile:1 /lib/libb.so\nfile:4 /none no-such-file\n");
+}
+END_TEST
+
+START_TEST(test_a_link_to_another_file_of_the_pool_stays_a_link)
+{
+	tree_file("lib/libc.so.6.1", "c");
+	tree_link("lib/libc.so.6", "libc.so.6.1");
+	tree_link("lib/libc.so", "./libc.so.6");
+	tree_link("bin/libc", "../lib/libc.so");
+	tree_link("bin/absolute", "/lib/libc.so");
+	find("/lib/*\n/bin/*");
+	expect("file:2 /bin/absolute -> /lib/libc.so\n"
+	       "file:2 /bin/libc -> ../lib/libc.so\n"
+	       "file:1 /lib/libc.so -> ./libc.so.6\n"
+	       "file:1 /lib/libc.so.6 -> libc.so.6.1\n"
+	       "file:1 /lib/libc.so.6.1\n");
+}
+END_TEST
+
+START_TEST(test_an_absolute_link_may_go_by_way_of_a_linked_directory)
+{
+	tree_file("usr/lib/liba.so", "a");
+	tree_link("lib", "usr/lib");
+	tree_link("bin/a", "/lib/liba.so");
+	find("/lib/*\n/bin/*");
+	expect("file:2 /bin/a -> /lib/liba.so\nfile:1 /usr/lib/liba.so\n");
+}
+END_TEST
+
+START_TEST(test_a_link_out_of_what_was_named_is_refused)
+{
+	tree_file("etc/shadow", "secret");
+	tree_file("d/file", "x");
+	tree_file("d/sub/file", "x");
+	tree_link("e/jump", "sub");
+	tree_directory("e/sub");
+	tree_file("e/file", "x");
+	tree_link("d/absolute", "/etc/shadow");
+	tree_link("d/relative", "../etc/shadow");
+	tree_link("d/dangling", "none");
+	tree_link("d/self", "self");
+	tree_link("d/ping", "pong");
+	tree_link("d/pong", "ping");
+	tree_link("d/second", "relative");
+	tree_link("d/to-directory", "sub");
+	tree_link("d/slash", "file/");
+	tree_link("d/dot", "file/.");
+	tree_link("d/parent", "..");
+	tree_link("d/root", "/");
+	tree_link("d/above", "../../d/file");
+	tree_link("d/back", "sub/../file");
+	tree_link("d/proc", "/proc/self/exe");
+	find("/d/*\n/e/file");
+	expect("file:1 /d/above symlink\nfile:1 /d/absolute symlink\nfile:1 /d/back symlink\n"
+	       "file:1 /d/dangling symlink\nfile:1 /d/dot symlink\nfile:1 /d/file\n"
+	       "file:1 /d/parent symlink\nfile:1 /d/ping symlink\nfile:1 /d/pong symlink\n"
+	       "file:1 /d/proc symlink\nfile:1 /d/relative symlink\nfile:1 /d/root symlink\n"
+	       "file:1 /d/second symlink\nfile:1 /d/self symlink\nfile:1 /d/slash symlink\n"
+	       "file:1 /d/sub directory\nfile:1 /d/to-directory symlink\nfile:2 /e/file\n");
+}
+END_TEST
+
+START_TEST(test_a_link_to_a_refused_file_is_refused)
+{
+	tree_file("d/setuid", "x");
+	ck_assert_int_eq(chmod(tree_path("d/setuid"), 04755), 0);
+	tree_link("d/link", "setuid");
+	tree_directory("d/directory");
+	tree_link("d/other", "directory");
+	find("/d/*");
+	expect("file:1 /d/directory directory\nfile:1 /d/link symlink\nfile:1 /d/other symlink\n"
+	       "file:1 /d/setuid privileged\n");
+}
+END_TEST
+
+/* "lN" to "l(N+1)" and so on, the last one to the file. */
+static void make_chain(unsigned nr_links)
+{
+	for (unsigned i = 0; i < nr_links; i++) {
+		char name[32];
+		char target[32];
+
+		snprintf(name, sizeof(name), "chain/l%02u", i);
+		snprintf(target, sizeof(target), "l%02u", i + 1);
+		tree_link(name, i + 1 < nr_links ? target : "file");
+	}
+	tree_file("chain/file", "x");
+}
+
+START_TEST(test_as_many_links_in_a_row_as_the_kernel_follows)
+{
+	make_chain(41);
+	find("/chain/*");
+	ck_assert_uint_eq(found.nr, 42);
+	ck_assert_uint_eq(found.nr_refused, 1);
+	ck_assert_str_eq(found.files[1].path, "/chain/l00");
+	ck_assert_int_eq(found.files[1].refusal, ORIGINAL_SYMLINK);
+	ck_assert_ptr_null(found.files[1].link_target);
+	ck_assert_int_eq(found.files[2].refusal, ORIGINAL_ACCEPTED);
+	ck_assert_int_eq(open(tree_path("chain/l00"), O_RDONLY | O_CLOEXEC), -1);
+	ck_assert_int_eq(errno, ELOOP);
+}
+END_TEST
+
+START_TEST(test_a_link_behind_a_wildcard_is_not_gone_along)
+{
+	tree_file("etc/secret/key", "secret");
+	tree_file("srv/a/key", "x");
+	tree_link("srv/b", "../etc/secret");
+	tree_link("srv/file-link", "a/key");
+	tree_link("srv/dangling", "none");
+	find("/srv/*/key");
+	expect("file:1 /srv/a/key\nfile:1 /srv/b symlink\n");
+	find("/srv/?/k*");
+	expect("file:1 /srv/a/key\nfile:1 /srv/b symlink\n");
+	find("/s*/b/key");
+	expect("file:1 /srv/b symlink\n");
+}
+END_TEST
+
+START_TEST(test_a_link_to_a_directory_whose_files_are_named_anyway_is_no_fault)
+{
+	tree_file("opt/v1/bin/x", "1");
+	tree_file("opt/v2/bin/x", "2");
+	tree_link("opt/current", "v2");
+	tree_file("opt/v2-old", "no directory");
+	find("/opt/*/bin/x");
+	expect("file:1 /opt/v1/bin/x\nfile:1 /opt/v2/bin/x\n");
+	find("/opt/[cv]*[1t]/bin/x");
+	expect("file:1 /opt/current symlink\nfile:1 /opt/v1/bin/x\n");
+}
+END_TEST
+
+START_TEST(test_a_directory_that_is_not_open_to_everybody_hides_its_files)
+{
+	tree_file("d/open/file", "x");
+	tree_file("d/group/file", "x");
+	tree_file("d/closed/deep/file", "x");
+	tree_file("d/without-group/file", "x");
+	tree_file("d/owner/file", "x");
+	tree_link("d/closed/link", "deep/file");
+	ck_assert_int_eq(chmod(tree_path("d/open"), 0711), 0);
+	ck_assert_int_eq(chmod(tree_path("d/group"), 0770), 0);
+	ck_assert_int_eq(chmod(tree_path("d/closed"), 0700), 0);
+	ck_assert_int_eq(chmod(tree_path("d/without-group"), 0705), 0);
+	ck_assert_int_eq(chmod(tree_path("d/owner"), 0655), 0);
+	tree_link("way", "d/closed/deep");
+	find("/d/*/file\n/d/closed/deep/file\n/d/closed/link\n/d/closed/*/*\n/way/file");
+	expect("file:2 /d/closed/deep/file hidden\nfile:3 /d/closed/link hidden\n"
+	       "file:1 /d/group/file hidden\nfile:1 /d/open/file\nfile:1 /d/owner/file\n"
+	       "file:1 /d/without-group/file hidden\n");
+}
+END_TEST
+
+/* Give the directory @name a list with an entry of @tag for id 4711. Return: false if it cannot. */
+static bool set_list(const char *name, unsigned tag, unsigned permissions, unsigned mask)
+{
+	struct {
+		struct posix_acl_xattr_header header;
+		struct posix_acl_xattr_entry entries[5];
+	} list = { { ACL_VERSION } };
+	size_t nr = 0;
+
+	list.entries[nr++] = (struct posix_acl_xattr_entry){ ACL_USER_OBJ, 7, UINT32_MAX };
+	if (tag == ACL_USER)
+		list.entries[nr++] = (struct posix_acl_xattr_entry){ tag, permissions, 4711 };
+	list.entries[nr++] = (struct posix_acl_xattr_entry){ ACL_GROUP_OBJ, 5, UINT32_MAX };
+	if (tag == ACL_GROUP)
+		list.entries[nr++] = (struct posix_acl_xattr_entry){ tag, permissions, 4711 };
+	list.entries[nr++] = (struct posix_acl_xattr_entry){ ACL_MASK, mask, UINT32_MAX };
+	list.entries[nr++] = (struct posix_acl_xattr_entry){ ACL_OTHER, 5, UINT32_MAX };
+	if (!setxattr(tree_path(name), "system.posix_acl_access", &list,
+	              sizeof(list.header) + nr * sizeof(*list.entries), 0))
+		return true;
+	ck_assert_int_eq(errno, ENOTSUP);
+	return false;
+}
+
+START_TEST(test_a_list_that_keeps_somebody_out_hides_the_files_too)
+{
+	tree_file("d/user/file", "x");
+	tree_file("d/groups/file", "x");
+	tree_file("d/more/file", "x");
+	if (!set_list("d/user", ACL_USER, 0, 7)) {
+		printf("skipped: the file system of /tmp keeps no access control lists\n");
+		return;
+	}
+	ck_assert(set_list("d/groups", ACL_GROUP, 4, 7));
+	ck_assert(set_list("d/more", ACL_USER, 7, 7));
+	find("/d/*/file");
+	expect("file:1 /d/groups/file hidden\nfile:1 /d/more/file\nfile:1 /d/user/file hidden\n");
+}
+END_TEST
+
+START_TEST(test_what_a_copy_would_lose_is_refused)
+{
+	static const struct {
+		uint32_t magic_etc;
+		uint32_t permitted[4];
+	} capabilities = { VFS_CAP_REVISION_2, { 1U << 10 } };
+	bool is_privileged = true;
+
+	tree_file("d/plain", "x");
+	tree_file("d/suid", "x");
+	tree_file("d/sgid", "x");
+	tree_file("d/with", "x");
+	ck_assert_int_eq(chmod(tree_path("d/suid"), 04755), 0);
+	ck_assert_int_eq(chmod(tree_path("d/sgid"), 02755), 0);
+	if (setxattr(tree_path("d/with"), "security.capability", &capabilities,
+	             sizeof(capabilities), 0) < 0)
+		is_privileged = false;
+	ck_assert(is_privileged || geteuid() != 0 || errno == ENOTSUP || errno == EPERM);
+	find("/d/*");
+	expect(is_privileged ? "file:1 /d/plain\nfile:1 /d/sgid privileged\n"
+	                       "file:1 /d/suid privileged\nfile:1 /d/with privileged\n"
+	                     : "file:1 /d/plain\nfile:1 /d/sgid privileged\n"
+	                       "file:1 /d/suid privileged\nfile:1 /d/with\n");
+}
+END_TEST
+
+START_TEST(test_what_the_daemon_may_not_read_is_refused)
+{
+	tree_file("d/readable", "x");
+	tree_file("d/secret", "x");
+	tree_file("d/closed/file", "x");
+	tree_file("d/unlisted/file", "x");
+	ck_assert_int_eq(chmod(tree_path(""), 0755), 0);
+	ck_assert_int_eq(chmod(tree_path("d/secret"), 0200), 0);
+	ck_assert_int_eq(chmod(tree_path("d/closed"), 0), 0);
+	ck_assert_int_eq(chmod(tree_path("d/unlisted"), 0311), 0);
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(65534), 0);
+	find("/d/*d*\n/d/secret\n/d/closed/file\n/d/*/file\n/d/unlisted/*\n/d/closed/x/y");
+	if (getuid() == 0)
+		ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chmod(tree_path("d/closed"), 0755), 0);
+	ck_assert_int_eq(chmod(tree_path("d/unlisted"), 0755), 0);
+	expect("file:1 /d/closed directory\nfile:3 /d/closed/file unreadable\n"
+	       "file:6 /d/closed/x/y unreadable\nfile:1 /d/readable\n"
+	       "file:2 /d/secret unreadable\n"
+	       "file:1 /d/unlisted directory\nfile:4 /d/unlisted/file\n");
+}
+END_TEST
+
+START_TEST(test_more_files_than_one_pool_can_have_are_cut_off)
+{
+	scoped(fd_closep) int directory_fd = -1;
+
+	tree_file("many/one", "");
+	directory_fd = open(tree_path("many"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(directory_fd, 0);
+	for (unsigned i = 0; i < 70000; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%05u", i);
+		ck_assert_int_eq(mknodat(directory_fd, name, S_IFREG | 0644, 0), 0);
+	}
+	find("/many/*");
+	ck_assert_uint_eq(found.nr, ORIGINALS_MAX + 1);
+	ck_assert_uint_eq(found.nr_refused, 1);
+	ck_assert_str_eq(found.files[0].path, "/many/*");
+	ck_assert_int_eq(found.files[0].refusal, ORIGINAL_TOO_MANY);
+	ck_assert_str_eq(found.files[1].path, "/many/00000");
+	ck_assert_str_eq(found.files[ORIGINALS_MAX].path, "/many/65535");
+
+	/* Together they are too many as well; what both name counts once. */
+	find("/many/[0-3]*\n/many/[0-4]*\n/many/[56]*");
+	ck_assert_uint_eq(found.nr, ORIGINALS_MAX + 1);
+	ck_assert_str_eq(found.files[ORIGINALS_MAX].path, "/many/[56]*");
+	ck_assert_int_eq(found.files[ORIGINALS_MAX].refusal, ORIGINAL_TOO_MANY);
+	find("/many/[0-3]*\n/many/[0-4]*");
+	ck_assert_uint_eq(found.nr, 50000);
+	ck_assert_uint_eq(found.nr_refused, 0);
+}
+END_TEST
+
+START_TEST(test_names_may_hold_anything_and_are_shown_as_text)
+{
+	scoped(freep) char *note = NULL;
+
+	tree_directory("d/red\x1b[31m\n\xc3\xa4\xff");
+	find("/d/*");
+	ck_assert_uint_eq(found.nr, 1);
+	ck_assert_str_eq(found.files[0].path, "/d/red\x1b[31m\n\xc3\xa4\xff");
+	note = original_note(&found.files[0]);
+	ck_assert_str_eq(note, "file:1: /d/red\\x1b[31m\\x0a\xc3\xa4\\xff is a directory; "
+	                       "accepted: regular files");
+}
+END_TEST
+
+START_TEST(test_every_refusal_has_a_word_and_a_sentence)
+{
+	static const struct {
+		enum original_refusal refusal;
+		const char *text;
+		const char *note;
+	} rows[] = {
+		{ ORIGINAL_NO_SUCH_FILE, "no-such-file",
+		  "f:1: /x names no file; accepted: files that are there" },
+		{ ORIGINAL_DIRECTORY, "directory",
+		  "f:1: /x is a directory; accepted: regular files" },
+		{ ORIGINAL_NOT_A_FILE, "not-a-file",
+		  "f:1: /x is a device, FIFO or socket; accepted: regular files" },
+		{ ORIGINAL_UNREADABLE, "unreadable",
+		  "f:1: /x cannot be read by nodeinitd; accepted: files that it may read" },
+		{ ORIGINAL_SYMLINK, "symlink",
+		  "f:1: /x is a link that does not lead to another file of the pool; accepted: "
+		  "regular files, and links between them" },
+		{ ORIGINAL_HIDDEN, "hidden",
+		  "f:1: /x is in a directory that not everybody may pass; accepted: files below "
+		  "directories with the mode o+x and g+x" },
+		{ ORIGINAL_PRIVILEGED, "privileged",
+		  "f:1: /x is set-user-id, set-group-id or has capabilities, which a copy would "
+		  "lose; accepted: files without them" },
+		{ ORIGINAL_TOO_MANY, "too-many",
+		  "f:1: /x names more files than one pool can have; accepted: at most 65536 "
+		  "files, out of at most 1048576 names" },
+		{ ORIGINAL_FAILED, "failed", "f:1: /x cannot be looked at: Input/output error" },
+	};
+
+	ck_assert_str_eq(original_refusal_text(ORIGINAL_ACCEPTED), "");
+	for (size_t i = 0; i < ELEMENTS(rows); i++) {
+		struct original original = {
+			.path = (char *) "/x",
+			.position = "f:1",
+			.refusal = rows[i].refusal,
+			.error = -EIO,
+		};
+		scoped(freep) char *note = original_note(&original);
+
+		ck_assert_str_eq(original_refusal_text(rows[i].refusal), rows[i].text);
+		ck_assert_str_eq(note, rows[i].note);
+	}
+}
+END_TEST
+
+START_TEST(test_a_changed_file_has_another_identity)
+{
+	struct original_identity before;
+
+	tree_file("file", "one");
+	find("/file");
+	before = found.files[0].identity;
+	find("/file");
+	ck_assert(original_identity_equals(&before, &found.files[0].identity));
+
+	tree_file("other", "one");
+	find("/other");
+	ck_assert(!original_identity_equals(&before, &found.files[0].identity));
+	for (unsigned i = 0; i < 5; i++) {
+		struct original_identity after = before;
+
+		after.device += i == 0;
+		after.inode += i == 1;
+		after.bytes += i == 2;
+		after.changed.tv_nsec += i == 3;
+		after.modified.tv_sec += i == 4;
+		ck_assert(!original_identity_equals(&before, &after));
+	}
+}
+END_TEST
+
+START_TEST(test_a_root_that_is_not_there_has_no_files)
+{
+	static const struct original_pattern pattern = { (char *) "/x*", (char *) "file:1" };
+
+	ck_assert_int_eq(originals_find("/nonexistent-root", &pattern, 1, &found), 0);
+	expect("file:1 /x* no-such-file\n");
+}
+END_TEST
+
+START_TEST(test_pools_get_what_their_paths_name)
+{
+	struct config *config;
+	char position[600];
+
+	tree_file("a/file", "x");
+	tree_file("pools.d/guests.pool", "[Pool]\nKind=replica\nPaths=/a/* /none\n");
+	tree_file("pools.d/huge.pool", "[Pool]\nKind=hugetlb\nSize=1G\n");
+	ck_assert_int_eq(config_load(tree_root(), NULL, &config), 0);
+	ck_assert_uint_eq(config->pools[0].originals.nr, 0);
+	ck_assert_int_eq(config_find_originals(config, tree_root()), 0);
+	ck_assert_uint_eq(config->pools[0].originals.nr, 2);
+	ck_assert_str_eq(config->pools[0].originals.files[0].path, "/a/file");
+	snprintf(position, sizeof(position), "%s:3", tree_path("pools.d/guests.pool"));
+	ck_assert_str_eq(config->pools[0].originals.files[0].position, position);
+	ck_assert_uint_eq(config->pools[0].originals.nr_refused, 1);
+	ck_assert_uint_eq(config->pools[1].originals.nr, 0);
+
+	tree_file("a/second", "y");
+	ck_assert_int_eq(config_find_originals(config, tree_root()), 0);
+	ck_assert_uint_eq(config->pools[0].originals.nr, 3);
+	config_free(config);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("config-originals");
 	TCase *originals = tcase_create("originals");
+	TCase *many = tcase_create("many");
 
 	tcase_add_checked_fixture(originals, setup, teardown);
 	tcase_add_test(originals, test_a_path_names_its_file);
@@ -180,7 +591,29 @@ int main(void)
 	               test_links_in_front_of_the_first_wildcard_are_followed_below_the_root);
 	tcase_add_test(originals, test_what_is_not_there_is_named_as_it_was_written);
 	tcase_add_test(originals, test_only_regular_files_are_copied);
-	tcase_add_test(originals, test_a_device_is_not_opened);
+	tcase_add_test(originals, test_a_device_is_not_copied);
+	tcase_add_test(originals, test_what_two_paths_name_is_there_once_by_the_first_of_them);
+	tcase_add_test(originals, test_a_link_to_another_file_of_the_pool_stays_a_link);
+	tcase_add_test(originals, test_an_absolute_link_may_go_by_way_of_a_linked_directory);
+	tcase_add_test(originals, test_a_link_out_of_what_was_named_is_refused);
+	tcase_add_test(originals, test_a_link_to_a_refused_file_is_refused);
+	tcase_add_test(originals, test_as_many_links_in_a_row_as_the_kernel_follows);
+	tcase_add_test(originals, test_a_link_behind_a_wildcard_is_not_gone_along);
+	tcase_add_test(originals,
+	               test_a_link_to_a_directory_whose_files_are_named_anyway_is_no_fault);
+	tcase_add_test(originals, test_a_directory_that_is_not_open_to_everybody_hides_its_files);
+	tcase_add_test(originals, test_a_list_that_keeps_somebody_out_hides_the_files_too);
+	tcase_add_test(originals, test_what_a_copy_would_lose_is_refused);
+	tcase_add_test(originals, test_what_the_daemon_may_not_read_is_refused);
+	tcase_add_test(originals, test_names_may_hold_anything_and_are_shown_as_text);
+	tcase_add_test(originals, test_every_refusal_has_a_word_and_a_sentence);
+	tcase_add_test(originals, test_a_changed_file_has_another_identity);
+	tcase_add_test(originals, test_a_root_that_is_not_there_has_no_files);
+	tcase_add_test(originals, test_pools_get_what_their_paths_name);
 	suite_add_tcase(suite, originals);
+	tcase_add_checked_fixture(many, setup, teardown);
+	tcase_set_timeout(many, 60);
+	tcase_add_test(many, test_more_files_than_one_pool_can_have_are_cut_off);
+	suite_add_tcase(suite, many);
 	return suite_main(suite);
 }
