@@ -46,11 +46,13 @@ void draft_split(struct draft *draft)
 	for (struct draft_share *share = draft->shares; share < end; share++) {
 		struct draft_node *node = draft_node_of(draft, share);
 
+		/* Blocks for what must be in a kernel zone are early on the kernel's request. */
 		if (share->config->early == POOL_EARLY_AUTO) {
-			node->auto_bytes += share->granted_bytes;
-			continue;
+			node->auto_bytes += share->granted_bytes - share->must_early_bytes;
+			set_early(share, share->must_early_bytes);
+		} else {
+			set_early(share, bytes_max(explicit_bytes(share), share->must_early_bytes));
 		}
-		set_early(share, explicit_bytes(share));
 		node->budget_left_bytes =
 			bytes_left(node->budget_left_bytes, share->share.early_bytes);
 	}
@@ -59,8 +61,11 @@ void draft_split(struct draft *draft)
 		/* Where there is more budget than memory to have early, all of it is. */
 		uint64_t budget_bytes = bytes_min(node->budget_left_bytes, node->auto_bytes);
 
-		if (share->config->early == POOL_EARLY_AUTO && share->granted_bytes)
+		uint64_t auto_bytes = share->granted_bytes - share->must_early_bytes;
+
+		if (share->config->early == POOL_EARLY_AUTO && auto_bytes)
 			set_early(share,
-			          part_bytes(budget_bytes, share->granted_bytes, node->auto_bytes));
+			          share->must_early_bytes +
+			                  part_bytes(budget_bytes, auto_bytes, node->auto_bytes));
 	}
 }

@@ -2,7 +2,7 @@
 /* What can be had of the shares that were declared; all else is refused, with a word. */
 #include "draft.h"
 
-static void refuse(struct draft_share *share, uint64_t bytes, enum plan_refusal refusal)
+void draft_refuse(struct draft_share *share, uint64_t bytes, enum plan_refusal refusal)
 {
 	share->granted_bytes -= bytes;
 	share->share.refused_bytes += bytes;
@@ -12,14 +12,16 @@ static void refuse(struct draft_share *share, uint64_t bytes, enum plan_refusal 
 	}
 }
 
-/* Keep @room_bytes of what @share has, in whole units. Return: what it keeps. */
+/* Keep @room_bytes of what @share has, in whole units or files. Return: what it keeps. */
 static uint64_t limit(struct draft_share *share, uint64_t room_bytes, enum plan_refusal refusal)
 {
-	uint64_t kept_bytes = bytes_round_down(bytes_min(share->granted_bytes, room_bytes),
-	                                       share->share.unit_bytes);
+	uint64_t kept_bytes = bytes_min(share->granted_bytes, room_bytes);
 
+	kept_bytes = share->share.pool->kind == POOL_REPLICA
+	                     ? draft_keep_copies(&share->share, kept_bytes, share->share.unit_bytes)
+	                     : bytes_round_down(kept_bytes, share->share.unit_bytes);
 	if (kept_bytes < share->granted_bytes)
-		refuse(share, share->granted_bytes - kept_bytes, refusal);
+		draft_refuse(share, share->granted_bytes - kept_bytes, refusal);
 	return kept_bytes;
 }
 
@@ -42,12 +44,15 @@ static enum plan_refusal whole_refusal(const struct draft *draft, const struct d
 {
 	if (!share->node)
 		return PLAN_NO_SUCH_NODE;
-	if (!share->node->memory_bytes)
+	if (!share->plan_node->memory_bytes)
 		return PLAN_MEMORYLESS_NODE;
 	if (!draft_has_pages(draft->machine, share->share.pool))
 		return PLAN_UNSUPPORTED_SIZE;
-	/* Huge pages too: the kernel adds them to allowed nodes of the writer only. */
-	if (!share->node->is_allowed)
+	/*
+	 * Huge pages too: the kernel adds them to allowed nodes of the writer only. Mems_allowed
+	 * has no node without memory; of one whose memory is still coming it says nothing yet.
+	 */
+	if (!share->node->is_allowed && share->node->memory_bytes)
 		return PLAN_OUTSIDE_CPUSET;
 	return PLAN_ACCEPTED;
 }
@@ -69,8 +74,9 @@ static void limit_to_pages(struct draft *draft, struct draft_share *share)
 /* Huge pages are charged to the hugetlb controller, not to memory.max. */
 static bool is_charged(const struct draft_share *share)
 {
-	return share->share.pool->kind == POOL_REGION &&
-	       share->share.pool->page != PLAN_PAGE_HUGETLB;
+	return share->share.pool->kind == POOL_REPLICA ||
+	       (share->share.pool->kind == POOL_REGION &&
+	        share->share.pool->page != PLAN_PAGE_HUGETLB);
 }
 
 static unsigned __int128 sum_granted(const struct draft_share *first, const struct draft_share *end)
@@ -109,7 +115,8 @@ static uint64_t limit_pool(struct draft_share *first, struct draft_share *end, u
 		uint64_t part_bytes = room_of(share, room_bytes, all_bytes);
 		uint64_t share_bytes = limit(share, part_bytes + spare_bytes, PLAN_CGROUP_LIMIT);
 
-		spare_bytes -= share_bytes - part_bytes;
+		/* Files may take less than the part: then there is more to spare. */
+		spare_bytes = part_bytes + spare_bytes - share_bytes;
 		kept_bytes += share_bytes;
 	}
 	return kept_bytes;
@@ -135,22 +142,47 @@ static void limit_to_cgroup(struct draft *draft)
 	}
 }
 
+static void refuse_whole(struct draft_share *share, enum plan_refusal refusal)
+{
+	draft_refuse(share, share->granted_bytes, refusal);
+	for (size_t i = 0; i < share->share.nr_copies; i++)
+		share->share.copies[i].is_linked = true;
+}
+
+/* Files are there as they are; Size= can only leave some of them out. */
+static void limit_to_size(struct draft_share *share)
+{
+	struct amount size;
+
+	if (share->share.pool->kind == POOL_REPLICA &&
+	    node_amount_get(&share->config->size, share->share.node_id, &size))
+		limit(share,
+		      amount_bytes(size, share->plan_node->memory_bytes, share->share.unit_bytes),
+		      PLAN_EXCEEDS_SIZE);
+}
+
 void draft_grant(struct draft *draft)
 {
 	struct draft_share *end = draft->shares + draft->nr_shares;
 
+	/* Blocks were given out when they were declared, and neither limit is about them. */
 	for (struct draft_share *share = draft->shares; share < end; share++) {
-		enum plan_refusal refusal = whole_refusal(draft, share);
+		enum plan_refusal refusal;
 
+		if (share->share.pool->kind == POOL_BLOCK)
+			continue;
+		refusal = whole_refusal(draft, share);
 		if (refusal != PLAN_ACCEPTED)
-			refuse(share, share->granted_bytes, refusal);
+			refuse_whole(share, refusal);
 		else if (!draft->machine->may_grow_hugepages)
 			limit_to_pages(draft, share);
+		limit_to_size(share);
 	}
 	limit_to_cgroup(draft);
 	for (struct draft_share *share = draft->shares; share < end; share++) {
 		uint64_t *left_bytes = &draft_node_of(draft, share)->left_bytes;
 
-		*left_bytes -= limit(share, *left_bytes, PLAN_EXCEEDS_RESERVE);
+		if (share->share.pool->kind != POOL_BLOCK)
+			*left_bytes -= limit(share, *left_bytes, PLAN_EXCEEDS_RESERVE);
 	}
 }

@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draft.h"
-
-/* MemTotal below this part of the blocks: page structs are initialised at first use. */
-#define SHOWN_PERCENT 90
+#include "notice.h"
 
 int draft_say(struct plan *plan, const char *format, ...)
 {
@@ -32,37 +29,6 @@ int draft_say(struct plan *plan, const char *format, ...)
 	plan->warnings = longer;
 	plan->warnings[plan->nr_warnings++] = text;
 	return 0;
-}
-
-/* Which shares of a pool a sentence is about, and what it says of them. */
-struct group {
-	struct idset nodes;
-	uint64_t bytes;
-	uint64_t unit_bytes; /* the largest */
-};
-
-static void group_clear(struct group *group)
-{
-	idset_clear(&group->nodes);
-}
-
-static int group_add(struct group *group, const struct draft_share *share, uint64_t bytes)
-{
-	group->bytes = bytes_add(group->bytes, bytes);
-	group->unit_bytes = bytes_max(group->unit_bytes, share->share.unit_bytes);
-	return idset_add(&group->nodes, share->share.node_id);
-}
-
-/* "node 3", "nodes 0-3". The caller frees. */
-static char *group_nodes(const struct group *group)
-{
-	scoped(freep) char *list = idset_text(&group->nodes);
-	char *text;
-
-	if (!list ||
-	    asprintf(&text, "node%s %s", idset_nr(&group->nodes) == 1 ? "" : "s", list) < 0)
-		return NULL;
-	return text;
 }
 
 /* "2 MiB, 512 MiB (huge), 16 GiB", or "none". The caller frees. */
@@ -134,10 +100,26 @@ static int notice_cpuset(struct draft *draft, const struct plan_pool *pool, cons
 	                 pool->name, nodes, allowed);
 }
 
-static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
-                          enum plan_refusal refusal, const struct group *group)
+static int notice_zone(struct draft *draft, const struct plan_pool *pool, const char *size,
+                       const char *nodes)
 {
-	scoped(freep) char *nodes = group_nodes(group);
+	static const char *const words[] = {
+		[POOL_ZONE_AUTO] = "none that",
+		[POOL_ZONE_KERNEL] = "no kernel zone as",
+		[POOL_ZONE_MOVABLE] = "no Movable zone as",
+	};
+	enum pool_zone zone = draft->config->pools[pool - draft->plan->pools].zone;
+
+	return draft_say(draft->plan,
+	                 "pool %s: %s refused on %s: the valid_zones of these memory blocks have "
+	                 "%s Zone= asks for",
+	                 pool->name, size, nodes, words[zone]);
+}
+
+static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
+                          enum plan_refusal refusal, const struct notice_group *group)
+{
+	scoped(freep) char *nodes = notice_group_nodes(group);
 	char size[SIZE_TEXT_MAX];
 
 	if (!nodes)
@@ -164,8 +146,16 @@ static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
 	case PLAN_CGROUP_LIMIT:
 		return notice_cgroup(draft, pool, group->bytes);
 	case PLAN_NO_OFFLINE_MEMORY:
+		return draft_say(draft->plan,
+		                 "pool %s: %s refused on %s: more than the memory blocks that are "
+		                 "offline there and in no other pool",
+		                 pool->name, size, nodes);
 	case PLAN_UNSUPPORTED_ZONE:
-		break;
+		return notice_zone(draft, pool, size, nodes);
+	case PLAN_EXCEEDS_SIZE:
+		return draft_say(draft->plan,
+		                 "pool %s: %s refused on %s: the files are more than Size= allows",
+		                 pool->name, size, nodes);
 	case PLAN_EXCEEDS_RESERVE:
 		return draft_say(
 			draft->plan,
@@ -178,13 +168,13 @@ static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
 static int notice_refusals(struct draft *draft, const struct plan_pool *pool,
                            const struct draft_share *first, const struct draft_share *end)
 {
-	for (int refusal = PLAN_NO_SUCH_NODE; refusal <= PLAN_EXCEEDS_RESERVE; refusal++) {
-		scoped(group_clear) struct group group = { .bytes = 0 };
+	for (int refusal = PLAN_NO_SUCH_NODE; refusal <= PLAN_EXCEEDS_SIZE; refusal++) {
+		scoped(notice_group_clear) struct notice_group group = { .bytes = 0 };
 		int r = 0;
 
 		for (const struct draft_share *share = first; share < end && r == 0; share++)
 			if ((int) share->share.refusal == refusal)
-				r = group_add(&group, share, share->share.refused_bytes);
+				r = notice_group_add(&group, share, share->share.refused_bytes);
 		if (r == 0 && !idset_is_empty(&group.nodes))
 			r = notice_refusal(draft, pool, (enum plan_refusal) refusal, &group);
 		if (r < 0)
@@ -193,37 +183,43 @@ static int notice_refusals(struct draft *draft, const struct plan_pool *pool,
 	return 0;
 }
 
+static const char *unit_text(enum pool_kind kind)
+{
+	if (kind == POOL_REGION)
+		return "region";
+	return kind == POOL_BLOCK ? "memory block" : "page";
+}
+
 /* A share that was asked for and is nothing once it is rounded down. */
 static int notice_rounding(struct draft *draft, const struct plan_pool *pool,
                            const struct draft_share *first, const struct draft_share *end)
 {
-	scoped(group_clear) struct group group = { .bytes = 0 };
+	scoped(notice_group_clear) struct notice_group group = { .bytes = 0 };
 	scoped(freep) char *nodes = NULL;
 	char unit[SIZE_TEXT_MAX];
 
 	for (; first < end; first++)
 		if (first->asked_bytes && !first->share.declared_bytes) {
-			int r = group_add(&group, first, 0);
+			int r = notice_group_add(&group, first, 0);
 
 			if (r < 0)
 				return r;
 		}
 	if (idset_is_empty(&group.nodes))
 		return 0;
-	nodes = group_nodes(&group);
+	nodes = notice_group_nodes(&group);
 	if (!nodes)
 		return -ENOMEM;
 	return draft_say(
 		draft->plan,
 		"pool %s: nothing on %s: Size= is less than one %s there; it would need %s",
-		pool->name, nodes, pool->kind == POOL_REGION ? "region" : "page",
-		size_text(group.unit_bytes, unit));
+		pool->name, nodes, unit_text(pool->kind), size_text(group.unit_bytes, unit));
 }
 
 static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
                           const struct draft_share *first, const struct draft_share *end)
 {
-	scoped(group_clear) struct group group = { .bytes = 0 };
+	scoped(notice_group_clear) struct notice_group group = { .bytes = 0 };
 	scoped(freep) char *nodes = NULL;
 	uint64_t granted_bytes = 0;
 	char granted[SIZE_TEXT_MAX], minimum[SIZE_TEXT_MAX];
@@ -232,7 +228,7 @@ static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
 		return 0;
 	for (; first < end; first++)
 		if (first->granted_bytes < first->share.minimum_bytes) {
-			int r = group_add(&group, first, first->share.minimum_bytes);
+			int r = notice_group_add(&group, first, first->share.minimum_bytes);
 
 			if (r < 0)
 				return r;
@@ -240,7 +236,7 @@ static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
 		}
 	if (idset_is_empty(&group.nodes))
 		return 0; /* it comes to nothing, which is said already */
-	nodes = group_nodes(&group);
+	nodes = notice_group_nodes(&group);
 	if (!nodes)
 		return -ENOMEM;
 	return draft_say(draft->plan,
@@ -251,8 +247,15 @@ static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
 
 static int notice_swap(struct draft *draft, const struct plan_pool *pool)
 {
-	if (!draft->machine->has_swap || pool->is_locked || pool->kind != POOL_REGION ||
-	    pool->page == PLAN_PAGE_HUGETLB || !(pool->early_bytes + pool->deferred_bytes))
+	if (!draft->machine->has_swap || !(pool->early_bytes + pool->deferred_bytes))
+		return 0;
+	if (pool->kind == POOL_REPLICA)
+		return draft_say(
+			draft->plan,
+			"pool %s: swap is on, and copies of files can be swapped out; there "
+			"is no Lock= for them",
+			pool->name);
+	if (pool->is_locked || pool->kind != POOL_REGION || pool->page == PLAN_PAGE_HUGETLB)
 		return 0;
 	return draft_say(
 		draft->plan,
@@ -268,6 +271,9 @@ static int notice_pool(struct draft *draft, size_t i)
 	const struct draft_share *end = first + draft->pools[i].nr_shares;
 	int r;
 
+	r = draft_notice_paths(draft, pool, &draft->config->pools[i].originals);
+	if (r < 0)
+		return r;
 	if (first == end)
 		return draft_say(draft->plan, "pool %s: its Nodes= and Size= name no node",
 		                 pool->name);
@@ -281,66 +287,6 @@ static int notice_pool(struct draft *draft, size_t i)
 	return r;
 }
 
-static int notice_lazy_nodes(struct draft *draft)
-{
-	scoped(group_clear) struct group group = { .bytes = 0 };
-	scoped(freep) char *nodes = NULL;
-	uint64_t shown_bytes = 0;
-	char memory[SIZE_TEXT_MAX], shown[SIZE_TEXT_MAX];
-
-	for (size_t i = 0; i < draft->plan->nr_nodes; i++) {
-		const struct plan_node *node = &draft->plan->nodes[i];
-		int r;
-
-		if (node->mem_total_bytes >= node->memory_bytes / 100 * SHOWN_PERCENT)
-			continue;
-		r = idset_add(&group.nodes, node->node_id);
-		if (r < 0)
-			return r;
-		group.bytes += node->memory_bytes;
-		shown_bytes += node->mem_total_bytes;
-	}
-	if (idset_is_empty(&group.nodes))
-		return 0;
-	nodes = group_nodes(&group);
-	if (!nodes)
-		return -ENOMEM;
-	return draft_say(
-		draft->plan,
-		"%s: memory blocks of %s, MemTotal so far %s: a kernel that initialises page "
-		"structs lazily shows the rest when it is used; percentages and budgets are of "
-		"the blocks",
-		nodes, size_text(group.bytes, memory), size_text(shown_bytes, shown));
-}
-
-static int notice_devices(struct draft *draft)
-{
-	scoped(group_clear) struct group group = { .bytes = 0 };
-	scoped(freep) char *nodes = NULL;
-	char size[SIZE_TEXT_MAX];
-
-	for (size_t i = 0; i < draft->machine->nr_nodes; i++) {
-		const struct machine_node *node = &draft->machine->nodes[i];
-		int r;
-
-		if (node->device_bytes == 0)
-			continue;
-		r = idset_add(&group.nodes, node->node_id);
-		if (r < 0)
-			return r;
-		group.bytes = bytes_add(group.bytes, node->device_bytes);
-	}
-	if (idset_is_empty(&group.nodes))
-		return 0;
-	nodes = group_nodes(&group);
-	if (!nodes)
-		return -ENOMEM;
-	return draft_say(draft->plan,
-	                 "%s: %s set aside for devices (CMA) are left beside Reserve=; pages that "
-	                 "are lent there would go to another node once a device wants it",
-	                 nodes, size_text(group.bytes, size));
-}
-
 int draft_notice(struct draft *draft)
 {
 	int r = 0;
@@ -350,9 +296,7 @@ int draft_notice(struct draft *draft)
 	for (size_t i = 0; i < draft->plan->nr_pools && r == 0; i++)
 		r = notice_pool(draft, i);
 	if (r == 0)
-		r = notice_lazy_nodes(draft);
-	if (r == 0)
-		r = notice_devices(draft);
+		r = draft_notice_nodes(draft);
 	if (r == 0)
 		r = draft_notice_pages(draft);
 	return r;

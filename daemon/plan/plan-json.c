@@ -77,6 +77,10 @@ static int append_share(struct json_object *list, const struct plan_share *share
 	    add_bytes(object, "refused", share->refused_bytes) < 0 ||
 	    add_text(object, "reason", plan_refusal_text(share->refusal)) < 0)
 		return -ENOMEM;
+	if (share->pool->kind == POOL_REPLICA &&
+	    (add(object, "files", json_object_new_uint64(share->nr_copies)) < 0 ||
+	     add(object, "linked", json_object_new_uint64(plan_share_nr_linked(share))) < 0))
+		return -ENOMEM;
 	return 0;
 }
 
@@ -112,6 +116,10 @@ static int append_node(struct json_object *list, const struct plan_node *node)
 	for (size_t i = 0; i < node->nr_shares; i++)
 		if (append_share(shares, &node->shares[i]) < 0)
 			return -ENOMEM;
+	/* later keys are behind the earlier ones */
+	if (add_bytes(object, "offline", node->offline_bytes) < 0 ||
+	    add_bytes(object, "coming", node->coming_bytes) < 0)
+		return -ENOMEM;
 	return 0;
 }
 

@@ -18,6 +18,7 @@ DEFINE_SCOPED(struct libscols_table *, table_free)
 struct column {
 	const char *title;
 	bool is_number;
+	bool is_hidden;
 };
 
 static int table_new(FILE *out, const struct column *columns, size_t nr_columns,
@@ -29,7 +30,8 @@ static int table_new(FILE *out, const struct column *columns, size_t nr_columns,
 		return -ENOMEM;
 	for (size_t i = 0; i < nr_columns; i++)
 		if (!scols_table_new_column(table, columns[i].title, 0,
-		                            columns[i].is_number ? SCOLS_FL_RIGHT : 0))
+		                            (columns[i].is_number ? SCOLS_FL_RIGHT : 0) |
+		                                    (columns[i].is_hidden ? SCOLS_FL_HIDDEN : 0)))
 			return -ENOMEM;
 	*ret = take(table);
 	return 0;
@@ -62,7 +64,8 @@ static bool are_shares_alike(const struct plan_node *a, const struct plan_node *
 
 		if (x->pool != y->pool || x->early_bytes != y->early_bytes ||
 		    x->deferred_bytes != y->deferred_bytes ||
-		    x->refused_bytes != y->refused_bytes || x->refusal != y->refusal)
+		    x->refused_bytes != y->refused_bytes || x->refusal != y->refusal ||
+		    plan_share_nr_linked(x) != plan_share_nr_linked(y))
 			return false;
 	}
 	return true;
@@ -71,7 +74,8 @@ static bool are_shares_alike(const struct plan_node *a, const struct plan_node *
 static bool are_accounts_alike(const struct plan_node *a, const struct plan_node *b)
 {
 	return a->exists == b->exists && a->helper_node_id == b->helper_node_id &&
-	       a->memory_bytes == b->memory_bytes &&
+	       a->memory_bytes == b->memory_bytes && a->coming_bytes == b->coming_bytes &&
+	       a->offline_bytes == b->offline_bytes &&
 	       a->early_budget_bytes == b->early_budget_bytes && a->early_bytes == b->early_bytes &&
 	       a->deferred_bytes == b->deferred_bytes && a->reserved_bytes == b->reserved_bytes &&
 	       a->unclaimed_bytes == b->unclaimed_bytes;
@@ -107,18 +111,32 @@ static bool is_first_of_group(const struct plan *plan, const struct plan_node *n
 
 enum { SHARE_NODE, SHARE_POOL, SHARE_KIND, SHARE_PAGE, SHARE_EARLY, SHARE_DEFERRED, SHARE_REFUSED };
 
+/* "-", "2 GiB exceeds-reserve", "2 GiB exceeds-reserve, 3 of 5 files linked to the original". */
+static void refused_text(const struct plan_share *share, char *text, size_t text_bytes)
+{
+	size_t nr_linked = plan_share_nr_linked(share);
+	char size[SIZE_TEXT_MAX];
+	int used_bytes;
+
+	snprintf(text, text_bytes, "-");
+	if (share->refusal == PLAN_ACCEPTED)
+		return;
+	used_bytes = snprintf(text, text_bytes, "%s %s", size_text(share->refused_bytes, size),
+	                      plan_refusal_text(share->refusal));
+	if (nr_linked > 0)
+		snprintf(text + used_bytes, text_bytes - (size_t) used_bytes,
+		         ", %zu of %zu files linked to the original", nr_linked, share->nr_copies);
+}
+
 static int add_share(struct libscols_table *table, const char *nodes,
                      const struct plan_share *share)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
-	char refused[SIZE_TEXT_MAX + 32] = "-";
-	char size[SIZE_TEXT_MAX];
+	char refused[SIZE_TEXT_MAX + 128];
 
 	if (!line)
 		return -ENOMEM;
-	if (share->refusal != PLAN_ACCEPTED)
-		snprintf(refused, sizeof(refused), "%s %s", size_text(share->refused_bytes, size),
-		         plan_refusal_text(share->refusal));
+	refused_text(share, refused, sizeof(refused));
 	if (scols_line_set_data(line, SHARE_NODE, nodes) < 0 ||
 	    scols_line_set_data(line, SHARE_POOL, share->pool->name) < 0 ||
 	    scols_line_set_data(line, SHARE_KIND, pool_kind_text(share->pool->kind)) < 0 ||
@@ -179,12 +197,20 @@ static int print_shares(const struct plan *plan, FILE *out)
 enum {
 	ACCOUNT_NODE,
 	ACCOUNT_MEMORY,
+	ACCOUNT_COMING,
+	ACCOUNT_OFFLINE,
 	ACCOUNT_POOLS,
 	ACCOUNT_RESERVED,
 	ACCOUNT_UNCLAIMED,
 	ACCOUNT_BUDGET,
 	ACCOUNT_CPUS
 };
+
+/* By pools; those of kind block take nothing. */
+static uint64_t taken_bytes(const struct plan_node *node)
+{
+	return node->memory_bytes - node->reserved_bytes - node->unclaimed_bytes;
+}
 
 static int add_account(struct libscols_table *table, const struct plan *plan,
                        const struct plan_node *node)
@@ -201,7 +227,9 @@ static int add_account(struct libscols_table *table, const struct plan *plan,
 	if (r < 0 || !line || !nodes || !cpus ||
 	    scols_line_set_data(line, ACCOUNT_NODE, nodes) < 0 ||
 	    set_size(line, ACCOUNT_MEMORY, node->memory_bytes) < 0 ||
-	    set_size(line, ACCOUNT_POOLS, node->early_bytes + node->deferred_bytes) < 0 ||
+	    set_size(line, ACCOUNT_COMING, node->coming_bytes) < 0 ||
+	    set_size(line, ACCOUNT_OFFLINE, node->offline_bytes) < 0 ||
+	    set_size(line, ACCOUNT_POOLS, taken_bytes(node)) < 0 ||
 	    set_size(line, ACCOUNT_RESERVED, node->reserved_bytes) < 0 ||
 	    set_size(line, ACCOUNT_UNCLAIMED, node->unclaimed_bytes) < 0 ||
 	    set_size(line, ACCOUNT_BUDGET, node->early_budget_bytes) < 0 ||
@@ -214,16 +242,22 @@ static int add_account_totals(struct libscols_table *table, const struct plan *p
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
 	uint64_t memory_bytes = 0, reserved_bytes = 0, unclaimed_bytes = 0, budget_bytes = 0;
+	uint64_t coming_bytes = 0, offline_bytes = 0, pools_bytes = 0;
 
 	for (size_t i = 0; i < plan->nr_nodes; i++) {
 		memory_bytes += plan->nodes[i].memory_bytes;
+		coming_bytes += plan->nodes[i].coming_bytes;
+		offline_bytes += plan->nodes[i].offline_bytes;
+		pools_bytes += taken_bytes(&plan->nodes[i]);
 		reserved_bytes += plan->nodes[i].reserved_bytes;
 		unclaimed_bytes += plan->nodes[i].unclaimed_bytes;
 		budget_bytes += plan->nodes[i].early_budget_bytes;
 	}
 	if (!line || scols_line_set_data(line, ACCOUNT_NODE, "total") < 0 ||
 	    set_size(line, ACCOUNT_MEMORY, memory_bytes) < 0 ||
-	    set_size(line, ACCOUNT_POOLS, plan->early_bytes + plan->deferred_bytes) < 0 ||
+	    set_size(line, ACCOUNT_COMING, coming_bytes) < 0 ||
+	    set_size(line, ACCOUNT_OFFLINE, offline_bytes) < 0 ||
+	    set_size(line, ACCOUNT_POOLS, pools_bytes) < 0 ||
 	    set_size(line, ACCOUNT_RESERVED, reserved_bytes) < 0 ||
 	    set_size(line, ACCOUNT_UNCLAIMED, unclaimed_bytes) < 0 ||
 	    set_size(line, ACCOUNT_BUDGET, budget_bytes) < 0)
@@ -231,11 +265,23 @@ static int add_account_totals(struct libscols_table *table, const struct plan *p
 	return 0;
 }
 
+static bool has_offline(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nr_nodes; i++)
+		if (plan->nodes[i].offline_bytes > 0)
+			return true;
+	return false;
+}
+
 static int print_accounts(const struct plan *plan, FILE *out)
 {
-	static const struct column columns[] = {
+	const bool is_all_online = !has_offline(plan);
+	const struct column columns[] = {
 		[ACCOUNT_NODE] = { "NODE", true },
 		[ACCOUNT_MEMORY] = { "MEMORY", true },
+		/* of MEMORY: what pools of kind block are going to bring online */
+		[ACCOUNT_COMING] = { "COMING", true, is_all_online },
+		[ACCOUNT_OFFLINE] = { "OFFLINE", true, is_all_online },
 		[ACCOUNT_POOLS] = { "POOLS", true },
 		[ACCOUNT_RESERVED] = { "RESERVED", true },
 		[ACCOUNT_UNCLAIMED] = { "UNCLAIMED", true },

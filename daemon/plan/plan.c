@@ -19,6 +19,7 @@ const char *plan_refusal_text(enum plan_refusal refusal)
 		[PLAN_EXCEEDS_RESERVE] = "exceeds-reserve",
 		[PLAN_NO_OFFLINE_MEMORY] = "no-offline-memory",
 		[PLAN_UNSUPPORTED_ZONE] = "unsupported-zone",
+		[PLAN_EXCEEDS_SIZE] = "exceeds-size",
 	};
 
 	return words[refusal];
@@ -55,6 +56,9 @@ static int place_shares(struct draft *draft)
 		struct plan_node *node = draft->shares[i].plan_node;
 
 		node->shares[node->nr_shares++] = draft->shares[i].share;
+		/* handed on: the draft does not free them */
+		draft->shares[i].share.blocks = NULL;
+		draft->shares[i].share.copies = NULL;
 	}
 	for (size_t i = 0; i < plan->nr_nodes; i++)
 		qsort(plan->nodes[i].shares, plan->nodes[i].nr_shares,
@@ -89,6 +93,7 @@ static void sum_nodes(struct plan *plan)
 	for (size_t i = 0; i < plan->nr_nodes; i++) {
 		struct plan_node *node = &plan->nodes[i];
 
+		node->unclaimed_bytes = node->memory_bytes - node->reserved_bytes;
 		for (size_t j = 0; j < node->nr_shares; j++) {
 			const struct plan_share *share = &node->shares[j];
 
@@ -96,11 +101,11 @@ static void sum_nodes(struct plan *plan)
 				bytes_add(node->declared_bytes, share->declared_bytes);
 			node->early_bytes += share->early_bytes;
 			node->deferred_bytes += share->deferred_bytes;
+			if (share->pool->kind != POOL_BLOCK)
+				node->unclaimed_bytes -= share->early_bytes + share->deferred_bytes;
 		}
 		node->refused_bytes =
 			node->declared_bytes - node->early_bytes - node->deferred_bytes;
-		node->unclaimed_bytes = node->memory_bytes - node->reserved_bytes -
-		                        node->early_bytes - node->deferred_bytes;
 		plan->declared_bytes = bytes_add(plan->declared_bytes, node->declared_bytes);
 		plan->early_bytes += node->early_bytes;
 		plan->deferred_bytes += node->deferred_bytes;
@@ -113,9 +118,13 @@ static bool is_pool_empty(const struct draft *draft, size_t pool)
 {
 	const struct draft_share *first = &draft->shares[draft->pools[pool].first];
 	const struct draft_share *end = first + draft->pools[pool].nr_shares;
+	const struct originals *originals = &draft->config->pools[pool].originals;
 
 	if (draft->plan->pools[pool].declared_bytes > 0)
 		return false;
+	/* Files that are empty, and links, declare nothing and are something. */
+	if (draft->plan->pools[pool].kind == POOL_REPLICA && originals->nr == originals->nr_refused)
+		return true;
 	for (const struct draft_share *share = first; share < end; share++)
 		if (share->is_wanted)
 			return true;
@@ -159,6 +168,12 @@ int draft_settle(struct draft *draft)
 
 static void draft_clear(struct draft *draft)
 {
+	for (size_t i = 0; i < draft->nr_shares; i++) {
+		free(draft->shares[i].share.blocks);
+		free(draft->shares[i].share.copies);
+	}
+	for (size_t i = 0; i < draft->nr_nodes; i++)
+		free(draft->nodes[i].takers);
 	draft->plan = plan_free(draft->plan);
 	free(draft->shares);
 	free(draft->pools);
@@ -194,6 +209,11 @@ struct plan *plan_free(struct plan *plan)
 		return NULL;
 	for (size_t i = 0; i < plan->nr_nodes; i++) {
 		idset_clear(&plan->nodes[i].cpus);
+		/* without shares: memory ran out while they were placed */
+		for (size_t j = 0; plan->nodes[i].shares && j < plan->nodes[i].nr_shares; j++) {
+			free(plan->nodes[i].shares[j].blocks);
+			free(plan->nodes[i].shares[j].copies);
+		}
 		free(plan->nodes[i].shares);
 	}
 	for (size_t i = 0; i < plan->nr_pools; i++) {
@@ -223,6 +243,15 @@ const struct plan_pool *plan_pool(const struct plan *plan, const char *name)
 		if (strcmp(plan->pools[i].name, name) == 0)
 			return &plan->pools[i];
 	return NULL;
+}
+
+size_t plan_share_nr_linked(const struct plan_share *share)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < share->nr_copies; i++)
+		nr += share->copies[i].is_linked;
+	return nr;
 }
 
 int plan_exit_code(const struct plan *plan)

@@ -6,8 +6,11 @@
  * Layer: plan. Threads: main; pure: no file, no clock, no system call. A made plan is not changed.
  *
  * Two identities hold for every node and in total:
- *     early + deferred + refused = declared
- *     memory = early + deferred + reserved + unclaimed      (shares of kind block aside)
+ *     early + deferred + refused = declared                 (all shares)
+ *     memory = early + deferred + reserved + unclaimed      (all shares but those of kind block)
+ *
+ * Shares of kind block add memory and take none: they are planned first, and what they are going to
+ * bring counts as the node's memory for all that follows.
  */
 #pragma once
 
@@ -32,6 +35,7 @@ enum plan_refusal {
 	PLAN_EXCEEDS_RESERVE,
 	PLAN_NO_OFFLINE_MEMORY, /* kind block: Size= is more than the node has offline */
 	PLAN_UNSUPPORTED_ZONE,  /* kind block: these blocks cannot go into the zone of Zone= */
+	PLAN_EXCEEDS_SIZE,      /* kind replica: the files are more than Size= allows */
 };
 
 /* "" for PLAN_ACCEPTED, "no-such-node", "memoryless-node", … Static. */
@@ -57,21 +61,31 @@ struct plan_share {
 
 	/*
 	 * Kind block: the blocks of the early part, then those of the deferred one, each in the
-	 * order in which they are brought online; among them such as are online by now. Blocks that
-	 * only a kernel zone can take are early. The share's own.
+	 * order in which they are brought online; among them such as are online by now (in whatever
+	 * zone), and such as were given up. Those that are offline and can only go into a kernel
+	 * zone come first and are early; all others follow, ascending. Which blocks these are does
+	 * not change as they come online, but their order may: what only a kernel zone could take
+	 * is one like the others then. The share's own; NULL with 0 for other kinds.
 	 */
 	struct plan_block *blocks;
 	size_t nr_blocks;
 
 	/*
 	 * Kind replica: all files, in the order of their paths; refused originals are not among
-	 * them. A copy takes its size, rounded up to whole pages; the early part is the first bytes
-	 * of all copies one behind the other. The share's own.
+	 * them. A copy takes its size, rounded up to whole pages, and one of a link takes none; the
+	 * early part is the first bytes of all copies one behind the other, those that are linked
+	 * left out. A share that is refused as a whole has all of them linked. The share's own;
+	 * NULL with 0 for other kinds.
 	 */
 	struct plan_copy *copies;
 	size_t nr_copies;
 
-	uint64_t unit_bytes; /* the page, or the region: all amounts below are multiples of it */
+	/* The page, the region, or the memory block: all amounts below are multiples of it. */
+	uint64_t unit_bytes;
+	/*
+	 * Size=, rounded down. Kind block: percentages are of all candidates of the node. Kind
+	 * replica: what all copies take together, whatever Size= allows.
+	 */
 	uint64_t declared_bytes;
 	uint64_t early_bytes;
 	uint64_t deferred_bytes;
@@ -80,7 +94,7 @@ struct plan_share {
 	enum plan_refusal refusal; /* of refused_bytes */
 	/*
 	 * Refused where not even a number of bytes can be said: % of a node that is not there. It
-	 * declares 0 bytes and fails all the same.
+	 * declares 0 bytes and fails all the same. Never for kind replica, which has links.
 	 */
 	bool is_unmet;
 };
@@ -95,8 +109,9 @@ struct plan_node {
 	 * planned for a node that has it.
 	 */
 	uint64_t memory_bytes;
-	uint64_t coming_bytes;    /* of these, what is offline now and counted on */
-	uint64_t offline_bytes;   /* all that is offline now */
+	/* Of these: blocks of its shares that are offline now and were not given up. */
+	uint64_t coming_bytes;
+	uint64_t offline_bytes;   /* all that is offline now, whether a pool takes it or not */
 	uint64_t mem_total_bytes; /* machine_node.mem_total_bytes */
 	uint64_t spanned_bytes;
 	/*
@@ -111,7 +126,7 @@ struct plan_node {
 	uint64_t deferred_bytes;
 	uint64_t refused_bytes;
 	uint64_t reserved_bytes;
-	uint64_t unclaimed_bytes;
+	uint64_t unclaimed_bytes; /* memory - reserved - what shares take, kind block aside */
 
 	struct plan_share *shares; /* in run order: kind, then required first, then pool name */
 	size_t nr_shares;
@@ -134,7 +149,11 @@ struct plan_pool {
 	uint64_t refused_bytes;
 	enum plan_refusal refusal; /* of the largest refused share */
 	bool can_reach_minimum;    /* on every node; never when is_empty */
-	bool is_empty; /* something was asked for, and it comes to nothing on every node */
+	/*
+	 * Something was asked for, and it comes to nothing on every node. A pool of kind block
+	 * without Size= in bytes asks for nothing where nothing is offline, or was.
+	 */
+	bool is_empty;
 	/*
 	 * Kind replica: some of its Paths= are refused, so it is degraded at best; and the first
 	 * of them says why. When all are, it is_empty.
@@ -173,6 +192,9 @@ DEFINE_SCOPED(struct plan *, plan_free)
 /* Return: borrowed from @plan; NULL when it has none such. */
 const struct plan_node *plan_node(const struct plan *plan, unsigned node_id);
 const struct plan_pool *plan_pool(const struct plan *plan, const char *name);
+
+/* How many of a share's files are a link to the original for want of room. */
+size_t plan_share_nr_linked(const struct plan_share *share);
 
 /* What `nodeinitd --plan` exits with: 2 a file was refused, 1 a required pool cannot reach its
  * minimum, else 0. */

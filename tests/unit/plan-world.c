@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,12 +35,18 @@ void world_clear(struct world *world)
 	for (size_t i = 0; i < world->machine.nr_nodes; i++) {
 		idset_clear(&world->nodes[i].cpus);
 		idset_clear(&world->nodes[i].usable_cpus);
+		free(world->nodes[i].candidates);
 	}
 	for (size_t i = 0; i < world->config.nr_pools; i++) {
 		free(world->pools[i].name);
 		free(world->pools[i].source);
 		free(world->pools[i].size.overrides);
 		idset_clear(&world->pools[i].node_list);
+		for (size_t j = 0; j < world->pools[i].originals.nr; j++) {
+			free(world->pools[i].originals.files[j].path);
+			free(world->pools[i].originals.files[j].link_target);
+		}
+		free(world->pools[i].originals.files);
 	}
 	idset_clear(&world->machine.online_cpus);
 	idset_clear(&world->machine.allowed_cpus);
@@ -71,6 +79,76 @@ struct machine_node *world_add_node(struct world *world, unsigned node_id, uint6
 	node->hugepages[1].page_bytes = world->machine.page_sizes[1];
 	world->machine.nr_nodes++;
 	return node;
+}
+
+static struct machine_node *find_node(struct world *world, unsigned node_id)
+{
+	for (size_t i = 0; i < world->machine.nr_nodes; i++)
+		if (world->nodes[i].node_id == node_id)
+			return &world->nodes[i];
+	ck_abort_msg("no node %u in the world", node_id);
+}
+
+/* Every node has numbers of its own, so that a block of another one is seen. */
+struct machine_block *world_add_blocks(struct world *world, unsigned node_id, size_t nr)
+{
+	struct machine_node *node = find_node(world, node_id);
+	size_t nr_before = node->nr_candidates;
+
+	node->candidates =
+		reallocarray(node->candidates, nr_before + nr, sizeof(*node->candidates));
+	ck_assert_ptr_nonnull(node->candidates);
+	for (size_t i = nr_before; i < nr_before + nr; i++)
+		node->candidates[i] = (struct machine_block){
+			.block = 10000 * (uint64_t) node_id + i,
+			.zones = MACHINE_ZONE_KERNEL | MACHINE_ZONE_MOVABLE,
+		};
+	node->nr_candidates = nr_before + nr;
+	node->nr_blocks += nr;
+	node->spanned_bytes += nr * world->machine.block_bytes;
+	return &node->candidates[nr_before];
+}
+
+void world_set_online(struct world *world, unsigned node_id, struct machine_block *blocks,
+                      size_t nr, unsigned zones)
+{
+	struct machine_node *node = find_node(world, node_id);
+
+	for (size_t i = 0; i < nr; i++) {
+		blocks[i].is_online = true;
+		blocks[i].zones = zones;
+	}
+	node->nr_online_blocks += nr;
+	node->memory_bytes += nr * world->machine.block_bytes;
+	node->mem_total_bytes += nr * world->machine.block_bytes;
+}
+
+struct original *world_add_file(struct pool_config *pool, const char *path, uint64_t bytes)
+{
+	struct originals *originals = &pool->originals;
+	struct original *file;
+
+	originals->files =
+		reallocarray(originals->files, originals->nr + 1, sizeof(*originals->files));
+	ck_assert_ptr_nonnull(originals->files);
+	file = &originals->files[originals->nr++];
+	*file = (struct original){
+		.path = strdup(path),
+		.position = "/etc/nodeinit/pools.d/a.pool:7",
+		.identity.bytes = bytes,
+	};
+	ck_assert_ptr_nonnull(file->path);
+	return file;
+}
+
+struct original *world_add_refused(struct pool_config *pool, const char *path,
+                                   enum original_refusal refusal)
+{
+	struct original *file = world_add_file(pool, path, 77777);
+
+	file->refusal = refusal;
+	pool->originals.nr_refused++;
+	return file;
 }
 
 struct amount world_amount(const char *text)
@@ -126,9 +204,42 @@ void world_set_page(struct pool_config *pool, enum pool_page page, uint64_t page
 	pool->page_bytes = page_bytes;
 }
 
+/* Every granted byte is a block of the list. */
+static void check_blocks(const struct plan_share *share)
+{
+	ck_assert_uint_eq(share->nr_blocks * share->unit_bytes,
+	                  share->early_bytes + share->deferred_bytes);
+	ck_assert_uint_eq(share->nr_copies, 0);
+}
+
+/* Every granted byte is one of a copy, and every refused one is a link's. */
+static void check_copies(const struct plan_share *share)
+{
+	uint64_t copied_bytes = 0, linked_bytes = 0;
+
+	if (share->pool->kind != POOL_REPLICA) {
+		ck_assert_ptr_null(share->copies);
+		return;
+	}
+	for (size_t i = 0; i < share->nr_copies; i++) {
+		const struct plan_copy *copy = &share->copies[i];
+		uint64_t bytes = bytes_round_up(copy->original->identity.bytes, share->unit_bytes);
+
+		ck_assert_int_eq(copy->original->refusal, ORIGINAL_ACCEPTED);
+		if (copy->is_linked)
+			linked_bytes += copy->original->link_target ? 0 : bytes;
+		else
+			copied_bytes += copy->original->link_target ? 0 : bytes;
+	}
+	ck_assert_uint_eq(share->early_bytes + share->deferred_bytes, copied_bytes);
+	ck_assert_uint_eq(share->refused_bytes, linked_bytes);
+	ck_assert_uint_eq(share->nr_blocks, 0);
+}
+
 static void check_node(const struct plan_node *node)
 {
 	uint64_t declared_bytes = 0, early_bytes = 0, deferred_bytes = 0, refused_bytes = 0;
+	uint64_t taken_bytes = 0;
 
 	for (size_t i = 0; i < node->nr_shares; i++) {
 		const struct plan_share *share = &node->shares[i];
@@ -146,15 +257,21 @@ static void check_node(const struct plan_node *node)
 		early_bytes += share->early_bytes;
 		deferred_bytes += share->deferred_bytes;
 		refused_bytes += share->refused_bytes;
+		if (share->pool->kind == POOL_BLOCK)
+			check_blocks(share);
+		else
+			taken_bytes += share->early_bytes + share->deferred_bytes;
+		check_copies(share);
 	}
 	ck_assert_uint_eq(node->declared_bytes, declared_bytes);
 	ck_assert_uint_eq(node->early_bytes, early_bytes);
 	ck_assert_uint_eq(node->deferred_bytes, deferred_bytes);
 	ck_assert_uint_eq(node->refused_bytes, refused_bytes);
-	ck_assert_uint_le(early_bytes + deferred_bytes, node->memory_bytes);
-	ck_assert_uint_eq(node->early_bytes + node->deferred_bytes + node->reserved_bytes +
-	                          node->unclaimed_bytes,
+	ck_assert_uint_le(taken_bytes, node->memory_bytes);
+	ck_assert_uint_eq(taken_bytes + node->reserved_bytes + node->unclaimed_bytes,
 	                  node->memory_bytes);
+	ck_assert_uint_le(node->coming_bytes, node->memory_bytes);
+	ck_assert_uint_le(node->coming_bytes, node->offline_bytes);
 }
 
 static void check_pool(const struct plan *plan, const struct plan_pool *pool)
@@ -244,6 +361,45 @@ const struct plan_share *world_share(const struct world *world, unsigned node_id
 		if (strcmp(node->shares[i].pool->name, pool) == 0)
 			return &node->shares[i];
 	return NULL;
+}
+
+const char *world_blocks_text(const struct world *world, unsigned node_id, const char *pool)
+{
+	static char text[4096];
+	const struct plan_share *share = world_share(world, node_id, pool);
+	size_t nr_early, used = 0;
+
+	ck_assert_ptr_nonnull(share);
+	nr_early = share->early_bytes / share->unit_bytes;
+	text[0] = '\0';
+	for (size_t i = 0; i < share->nr_blocks; i++) {
+		size_t first = i;
+
+		while (i + 1 < share->nr_blocks && i + 1 != nr_early &&
+		       share->blocks[i + 1].block == share->blocks[i].block + 1)
+			i++;
+		used += (size_t) snprintf(text + used, sizeof(text) - used, "%s%s%" PRIu64,
+		                          first ? "," : "", first == nr_early ? "@" : "",
+		                          share->blocks[first].block);
+		if (i > first)
+			used += (size_t) snprintf(text + used, sizeof(text) - used, "-%" PRIu64,
+			                          share->blocks[i].block);
+		ck_assert_uint_lt(used, sizeof(text));
+	}
+	return text;
+}
+
+const char *world_copies_text(const struct world *world, unsigned node_id, const char *pool)
+{
+	static char text[256];
+	const struct plan_share *share = world_share(world, node_id, pool);
+
+	ck_assert_ptr_nonnull(share);
+	ck_assert_uint_lt(share->nr_copies, sizeof(text));
+	for (size_t i = 0; i < share->nr_copies; i++)
+		text[i] = share->copies[i].is_linked ? 'l' : 'c';
+	text[share->nr_copies] = '\0';
+	return text;
 }
 
 bool world_is_warned(const struct world *world, const char *fragment)

@@ -30,6 +30,27 @@ void world_clear(struct world *world);
 /* Nodes must be added by ascending id. Each has two CPUs, and spans what it has. */
 struct machine_node *world_add_node(struct world *world, unsigned node_id, uint64_t memory_bytes);
 
+/*
+ * The next @nr blocks behind those the node has; offline, for any zone. They are beyond its memory
+ * and within its span. Return: the first of them, until the next ones are added.
+ */
+struct machine_block *world_add_blocks(struct world *world, unsigned node_id, size_t nr);
+
+/* What brought them online: the node has them by now, in @zones. */
+void world_set_online(struct world *world, unsigned node_id, struct machine_block *blocks,
+                      size_t nr, unsigned zones);
+
+/* "48-50,56", and an "@" in front of the first block that is deferred: "48,@56". Static. */
+const char *world_blocks_text(const struct world *world, unsigned node_id, const char *pool);
+
+/* A file of a pool of kind replica; must be added by path. Return: it, until the next is added. */
+struct original *world_add_file(struct pool_config *pool, const char *path, uint64_t bytes);
+struct original *world_add_refused(struct pool_config *pool, const char *path,
+                                   enum original_refusal refusal);
+
+/* One letter for each file: "c" a copy, "l" a link for want of room. Static. */
+const char *world_copies_text(const struct world *world, unsigned node_id, const char *pool);
+
 /* Pools must be added by name. Required, of base pages, on all nodes, Early=auto. */
 struct pool_config *world_add_pool(struct world *world, const char *name, enum pool_kind kind,
                                    const char *size);

@@ -94,7 +94,11 @@ static void expect_keys(struct json_object *object, const char *keys)
 
 static void expect_share(struct json_object *object, const struct plan_share *share)
 {
-	expect_keys(object, "pool kind page_size declared early deferred refused reason");
+	expect_keys(object,
+	            share->pool->kind == POOL_REPLICA
+	                    ? "pool kind page_size declared early deferred refused reason files "
+	                      "linked"
+	                    : "pool kind page_size declared early deferred refused reason");
 	expect_text(object, "pool", share->pool->name);
 	expect_text(object, "kind", pool_kind_text(share->pool->kind));
 	expect_bytes(object, "page_size", share->pool->page_bytes);
@@ -103,6 +107,10 @@ static void expect_share(struct json_object *object, const struct plan_share *sh
 	expect_bytes(object, "deferred", share->deferred_bytes);
 	expect_bytes(object, "refused", share->refused_bytes);
 	expect_text(object, "reason", plan_refusal_text(share->refusal));
+	if (share->pool->kind == POOL_REPLICA) {
+		expect_bytes(object, "files", share->nr_copies);
+		expect_bytes(object, "linked", plan_share_nr_linked(share));
+	}
 }
 
 static void expect_node(struct json_object *object, const struct plan_node *node)
@@ -111,7 +119,7 @@ static void expect_node(struct json_object *object, const struct plan_node *node
 	struct json_object *shares = get(object, "shares");
 
 	expect_keys(object, "id cpus helper_node memory spanned early_budget declared early "
-	                    "deferred refused reserved unclaimed shares");
+	                    "deferred refused reserved unclaimed shares offline coming");
 	expect_bytes(object, "id", node->node_id);
 	expect_text(object, "cpus", cpus);
 	if (node->helper_node_id < 0)
@@ -127,6 +135,8 @@ static void expect_node(struct json_object *object, const struct plan_node *node
 	expect_bytes(object, "refused", node->refused_bytes);
 	expect_bytes(object, "reserved", node->reserved_bytes);
 	expect_bytes(object, "unclaimed", node->unclaimed_bytes);
+	expect_bytes(object, "offline", node->offline_bytes);
+	expect_bytes(object, "coming", node->coming_bytes);
 	ck_assert_uint_eq(json_object_array_length(shares), node->nr_shares);
 	for (size_t i = 0; i < node->nr_shares; i++)
 		expect_share(json_object_array_get_idx(shares, i), &node->shares[i]);
