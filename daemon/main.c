@@ -60,6 +60,7 @@ static void raise_descriptor_limit(void)
 static int run(const struct options *options)
 {
 	scoped(loop_destroyp) struct ev_loop *loop = ev_default_loop(EVFLAG_AUTO);
+	scoped(fd_closep) int held_fd = run_directory_hold(run_directory());
 	scoped(kernel_closep) struct kernel *kernel = NULL;
 	scoped(fdstore_clear) struct fdstore inherited = { 0 };
 	scoped(manager_freep) struct manager *manager = NULL;

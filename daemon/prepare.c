@@ -159,10 +159,10 @@ static int base_open(const struct prepare_setup *setup)
 
 	if (!is_new && errno != EEXIST)
 		return -errno;
-	fd = open(setup->base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open(setup->base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (is_new && fchownat(fd, "", setup->uid, setup->gid, AT_EMPTY_PATH) < 0)
+	if (is_new && fchown(fd, setup->uid, setup->gid) < 0)
 		return -errno;
 	return take_fd(fd);
 }
@@ -203,7 +203,8 @@ int prepare(const struct prepare_setup *setup)
 		.base_fd = base_fd,
 		.base = setup->base,
 		.nodes = &for_copies,
-		.may_remove = !config->is_anything_refused,
+		/* a daemon at work would go on writing to what nobody sees any more */
+		.may_remove = !config->is_anything_refused && !run_directory_is_held(base_fd),
 		.uid = setup->uid,
 		.gid = setup->gid,
 	};

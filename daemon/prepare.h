@@ -27,8 +27,8 @@ struct prepare_setup {
 
 /*
  * Do all of it, as far as it can be done; each failure says so in one line. A file of the
- * configuration that is refused is the daemon's to speak of; as long as there is one, no mount is
- * removed.
+ * configuration that is refused is the daemon's to speak of; as long as there is one, or the daemon
+ * is at work, no mount is removed.
  *
  * Return: 0 done; 1 something failed, the rest was done; 2 machine or configuration cannot be read,
  * or there is no place to work in.

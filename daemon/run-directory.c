@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
+#include "base/scoped.h"
 #include "run-directory.h"
 
 #define RUN_DIRECTORY "/run/nodeinit"
@@ -18,4 +22,21 @@ const char *run_directory(void)
 	memcpy(first, all, nr_bytes);
 	first[nr_bytes] = '\0';
 	return first;
+}
+
+int run_directory_hold(const char *directory)
+{
+	scoped(fd_closep) int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return -errno;
+	return take_fd(fd);
+}
+
+bool run_directory_is_held(int fd)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return true;
+	(void) flock(fd, LOCK_UN);
+	return false;
 }

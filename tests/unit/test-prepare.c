@@ -7,6 +7,7 @@
 
 #include "../../daemon/base/scoped.h"
 #include "../../daemon/prepare.h"
+#include "../../daemon/run-directory.h"
 #include "prepare-scene.h"
 #include "suite.h"
 #include "tree.h"
@@ -129,6 +130,23 @@ START_TEST(copies_have_a_place_on_the_node_that_their_pool_names)
 }
 END_TEST
 
+START_TEST(no_mount_goes_while_the_daemon_is_at_work)
+{
+	scoped(fd_closep) int held_fd = -1;
+
+	pool("text", "[Pool]\nKind=replica\nPaths=/bin/true\n");
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	held_fd = run_directory_hold(scene_path("run"));
+	ck_assert_int_ge(held_fd, 0);
+	no_pool("text");
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	ck_assert_uint_eq(scene_nr_mounts("run/replica/node0", NULL, 0), 1);
+	held_fd = fd_close(held_fd);
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	ck_assert_uint_eq(scene_nr_mounts("run/replica/node0", NULL, 0), 0);
+}
+END_TEST
+
 START_TEST(no_mount_goes_while_a_file_is_broken)
 {
 	pool("text", "[Pool]\nKind=replica\nPaths=/bin/true\n");
@@ -188,6 +206,7 @@ int main(void)
 	tcase_add_test(whole, blocks_of_a_node_that_no_pool_names_stay_roots);
 	tcase_add_test(whole, a_link_in_place_of_the_mark_is_not_followed);
 	tcase_add_test(whole, copies_have_a_place_on_the_node_that_their_pool_names);
+	tcase_add_test(whole, no_mount_goes_while_the_daemon_is_at_work);
 	tcase_add_test(whole, no_mount_goes_while_a_file_is_broken);
 	tcase_add_test(whole, a_base_that_is_missing_is_made_for_the_service);
 	tcase_add_test(whole, a_link_in_place_of_the_base_is_refused);
