@@ -8,13 +8,59 @@
  *     fuzz-config -dict=tests/fuzz/config.dict -max_total_time=60 CORPUS examples
  */
 #include <assert.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../../daemon/config/daemon-conf.h"
+#include "../../daemon/config/paths.h"
 #include "../../daemon/config/pool-conf.h"
 #include "../../daemon/config/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
+
+/*
+ * A few files, directories and links, made once: what is called "secret" is never to be copied,
+ * whatever names it.
+ */
+#define NR_FILES 12
+static char files_root[] = "/tmp/nodeinit-fuzz-XXXXXX";
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	(void) status, (void) type, (void) walk;
+	return remove(path);
+}
+
+static void remove_files(void)
+{
+	(void) nftw(files_root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void make_files(void)
+{
+	static const char *const links[][2] = { { "/a", "d" },
+		                                { "b", "a/e" },
+		                                { "o", "o" },
+		                                { "x", "a/l" },
+		                                { "../../hidden/secret", "a/b/out-secret" } };
+	int root_fd;
+
+	assert(mkdtemp(files_root));
+	(void) atexit(remove_files);
+	root_fd = open(files_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert(root_fd >= 0);
+	assert(!mkdirat(root_fd, "a", 0755) && !mkdirat(root_fd, "a/b", 0755));
+	assert(!mkdirat(root_fd, "hidden", 0700));
+	assert(!mknodat(root_fd, "a/x", S_IFREG | 0644, 0));
+	assert(!mknodat(root_fd, "a/b/y", S_IFREG | 0644, 0));
+	assert(!mknodat(root_fd, "a/secret", S_IFREG | S_ISUID | 0755, 0));
+	assert(!mknodat(root_fd, "hidden/secret", S_IFREG | 0644, 0));
+	for (size_t i = 0; i < ELEMENTS(links); i++)
+		assert(!symlinkat(links[i][0], root_fd, links[i][1]));
+	close(root_fd);
+}
 
 static void add_source(struct sources *sources, const char *path, const uint8_t *data,
                        size_t data_bytes)
@@ -42,8 +88,9 @@ static void check_notes(const struct notes *notes)
 	}
 }
 
-static void check_amount(const struct node_amount *amount)
+static void check_amount(const struct node_amount *amount, bool has_pages)
 {
+	assert(has_pages || amount->amount.unit != AMOUNT_PAGES);
 	assert(amount->nr_overrides <= CONFIG_NODE_IDS_MAX);
 	for (size_t i = 0; i < amount->nr_overrides; i++) {
 		struct amount found;
@@ -51,13 +98,48 @@ static void check_amount(const struct node_amount *amount)
 		assert(!i || amount->overrides[i - 1].node_id < amount->overrides[i].node_id);
 		assert(node_amount_get(amount, amount->overrides[i].node_id, &found));
 		assert(found.value == amount->overrides[i].amount.value);
+		assert(has_pages || found.unit != AMOUNT_PAGES);
+	}
+}
+
+/* A path leads down only, and to nothing that is to stay where it is. */
+static void check_paths(const struct pool_config *pool)
+{
+	scoped(originals_clear) struct originals found = { 0 };
+
+	assert(pool->nr_paths <= PATHS_MAX);
+	for (size_t i = 0; i < pool->nr_paths; i++) {
+		const char *path = pool->paths[i].text;
+		size_t path_bytes = strlen(path);
+
+		assert(*path == '/' && path[path_bytes - 1] != '/');
+		assert(!strstr(path, "//") && !strstr(path, "/../") && !strstr(path, "/./"));
+		assert(path_bytes < 3 || strcmp(path + path_bytes - 3, "/..") != 0);
+		assert(text_is_plain(path, path_bytes));
+		assert(!strncmp(pool->paths[i].position, "file:", 5) ||
+		       !strncmp(pool->paths[i].position, "dropin:", 7));
+	}
+	if (pool->kind != POOL_REPLICA)
+		return;
+	assert(!originals_find(files_root, pool->paths, pool->nr_paths, &found));
+	assert(found.nr && found.nr <= NR_FILES + pool->nr_paths);
+	for (size_t i = 0; i < found.nr; i++) {
+		const struct original *file = &found.files[i];
+
+		assert(!i || strcmp(found.files[i - 1].path, file->path) < 0);
+		assert(!file->link_target || !file->refusal);
+		assert(file->refusal || !strstr(file->path, "secret"));
 	}
 }
 
 static void check_pool(const struct pool_config *pool)
 {
-	assert(pool->kind == POOL_HUGETLB || pool->kind == POOL_REGION);
-	assert(pool->size.is_set || pool->size.nr_overrides);
+	bool has_pages = pool->kind == POOL_HUGETLB || pool->kind == POOL_REGION;
+
+	assert(pool->size.is_set || pool->size.nr_overrides || !has_pages);
+	assert(has_pages || pool->page == POOL_PAGE_BASE);
+	assert((pool->kind == POOL_REPLICA) == (pool->nr_paths > 0));
+	check_paths(pool);
 	assert(pool->nodes != POOL_NODES_LIST || !idset_is_empty(&pool->node_list));
 	if (pool->page == POOL_PAGE_SIZE) {
 		assert(pool->page_bytes && !(pool->page_bytes & (pool->page_bytes - 1)));
@@ -65,8 +147,8 @@ static void check_pool(const struct pool_config *pool)
 	}
 	if (pool->kind == POOL_HUGETLB)
 		assert(pool->page == POOL_PAGE_HUGE || pool->page == POOL_PAGE_SIZE);
-	check_amount(&pool->size);
-	check_amount(&pool->minimum);
+	check_amount(&pool->size, has_pages);
+	check_amount(&pool->minimum, has_pages);
 	for (char **user = pool->users; user && *user; user++)
 		assert(**user && **user != '-');
 }
@@ -102,8 +184,12 @@ static void run_pool(const struct sources *sources)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
 {
 	scoped(sources_clear) struct sources sources = { 0 };
+	static bool is_made;
 	const uint8_t *cut = data_bytes ? memchr(data, 1, data_bytes) : NULL;
 
+	if (!is_made)
+		make_files();
+	is_made = true;
 	sources.files = calloc(2, sizeof(*sources.files));
 	add_source(&sources, "file", data, cut ? (size_t) (cut - data) : data_bytes);
 	if (cut)
