@@ -19,11 +19,6 @@ static int fault(enum share_reason *ret_reason, enum share_reason reason, int er
 	return error;
 }
 
-bool replica_is_short(int error)
-{
-	return error == -ENOSPC || error == -ENOMEM || error == -EDQUOT;
-}
-
 static enum share_reason copy_reason(int error)
 {
 	switch (error) {
@@ -38,8 +33,6 @@ static enum share_reason copy_reason(int error)
 	case -EXDEV:
 	case -ENODATA:
 		return REASON_WRONG_NODE;
-	case -ESTALE: /* another share has the path by now */
-		return REASON_INTERRUPTED;
 	default:
 		return REASON_FAILED;
 	}
@@ -86,8 +79,7 @@ static int begin_check(struct replica_share *share, struct replica_file *file,
 	return file->copy_fd < 0 ? fault(reason, REASON_WRONG_NODE, -EXDEV) : 0;
 }
 
-/* With the lock. */
-static void file_fail(struct replica_file *file, enum share_reason reason, int error)
+void replica_file_fail(struct replica_file *file, enum share_reason reason, int error)
 {
 	if (file->state == REPLICA_FAILED)
 		return;
@@ -112,7 +104,7 @@ static int file_enter(struct replica_share *share, struct replica_file *file)
 	if (r < 0 && reason == REASON_NO_MEMORY) {
 		file->state = REPLICA_NEW;
 	} else if (r < 0) {
-		file_fail(file, reason, r);
+		replica_file_fail(file, reason, r);
 		r = 0;
 	} else {
 		r = file->state == REPLICA_COPYING || file->state == REPLICA_CHECKING;
@@ -268,11 +260,12 @@ static void file_settle(struct replica_file *file, bool is_check, int error,
 {
 	(void) pthread_mutex_lock(&file->lock);
 	if (error < 0) {
-		file_fail(file, reason, error);
+		replica_file_fail(file, reason, error);
 	} else {
 		file->state = REPLICA_READY;
 		file->reason = REASON_NONE;
 		file->error = 0;
+		file->nr_changed = file->nr_elsewhere = 0;
 		if (!is_check)
 			file->identity = file->found;
 	}

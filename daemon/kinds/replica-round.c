@@ -70,9 +70,10 @@ static void place_link(struct replica_share *share, struct replica_file *file)
 
 	(void) pthread_mutex_lock(&file->lock);
 	file->state = r < 0 ? REPLICA_GIVEN_UP : REPLICA_READY;
-	file->reason = r == 0                             ? REASON_NONE
-	               : r == -ENOENT && !file->is_linked ? REASON_NO_MOUNT
-	                                                  : REASON_FAILED;
+	if (r == 0)
+		file->reason = REASON_NONE;
+	else
+		file->reason = r == -ENOENT ? REASON_NO_MOUNT : REASON_FAILED;
 	file->error = file->reason == REASON_FAILED ? r : 0;
 	(void) pthread_mutex_unlock(&file->lock);
 }
@@ -90,22 +91,31 @@ int replica_place_instant(struct replica_share *share, size_t nr_max)
 			return 1;
 		if (is_link(file))
 			place_link(share, file);
-		else
-			(void) replica_copy_piece(share, file, 0, 0, &none);
+		else if (replica_copy_piece(share, file, 0, 0, &none) < 0)
+			replica_file_fail(file, REASON_NO_MEMORY, -ENOMEM);
 	}
 	return 0;
 }
 
-/* A Retry is as good as the first round: also for what was given up. */
-static void begin_anew(struct replica_share *share, struct replica_stage *stage)
+static bool is_of_stage(const struct replica_file *file, enum stage stage)
 {
+	if (file->bytes == 0)
+		return true;
+	return stage == STAGE_EARLY ? file->early_bytes > 0 : file->early_bytes < file->bytes;
+}
+
+/* A Retry is as good as the first round: also for what was given up. */
+static void begin_anew(struct replica_share *share, enum stage of_stage)
+{
+	struct replica_stage *stage = &share->stages[of_stage];
+
 	if (!stage->was_settled)
 		return;
 	stage->was_settled = false;
 	for (size_t i = 0; i < share->nr_files; i++) {
 		struct replica_file *file = &share->files[i];
 
-		if (file->state != REPLICA_GIVEN_UP)
+		if (file->state != REPLICA_GIVEN_UP || !is_of_stage(file, of_stage))
 			continue;
 		file->nr_changed = file->nr_elsewhere = 0;
 		replica_file_reset(share, file, REPLICA_NEW);
@@ -144,7 +154,7 @@ static void queue_file(struct part *part, struct replica_file *file)
 static void give_up_all(struct replica_share *share, enum share_reason reason)
 {
 	for (size_t i = 0; i < share->nr_files; i++)
-		if (share->files[i].state != REPLICA_READY && !is_link(&share->files[i]))
+		if (share->files[i].state == REPLICA_NEW && !is_link(&share->files[i]))
 			give_up(share, &share->files[i], reason, 0);
 }
 
@@ -159,7 +169,7 @@ int replica_prepare(struct part *part)
 	stage->queued_bytes = 0;
 	if (part->want_bytes == 0)
 		return 0;
-	begin_anew(share, stage);
+	begin_anew(share, part->stage);
 	takes_copies = replica_node_look(share->node);
 	if (!takes_copies)
 		give_up_all(share, REASON_NO_MOUNT);
@@ -180,10 +190,8 @@ static int stop(struct replica_share *share, struct replica_stage *stage, enum s
                 int error)
 {
 	(void) pthread_mutex_lock(&share->lock);
-	if (stage->stop_reason == REASON_NONE) {
+	if (stage->stop_reason == REASON_NONE)
 		stage->stop_reason = reason;
-		stage->stop_error = error;
-	}
 	(void) pthread_mutex_unlock(&share->lock);
 	return error;
 }
@@ -346,7 +354,6 @@ int replica_finish(struct part *part, bool is_cancelled)
 	bool is_stopped = is_cancelled || stage->stop_reason != REASON_NONE;
 
 	stage->stop_reason = REASON_NONE;
-	stage->stop_error = 0;
 	for (size_t i = 0; i < share->nr_files; i++)
 		judge(share, &share->files[i], is_stopped, &outcome);
 	if (is_cancelled)

@@ -47,10 +47,10 @@ int replica_node_get(struct replica_base *base, unsigned node_id, struct replica
 bool replica_node_look(struct replica_node *node);
 
 /*
- * From now on @path is @owner's, whoever had it. @identity: of what the owner wants a copy of; NULL
- * it wants a link. Return: 1 such a copy is in place, and is the owner's now; 0; -ENOMEM.
+ * From now on @path is @share's as well. @identity: of what it wants a copy of; NULL: a link.
+ * Return: 1 such a copy is in place, and is in its service, too; 0; -ENOMEM.
  */
-int replica_claim(struct replica_node *node, const char *path, const struct share *owner,
+int replica_claim(struct replica_node *node, const char *path, const struct share *share,
                   const struct original_identity *identity);
 
 /* Whether any share has claimed it. With the lock. */
@@ -59,24 +59,28 @@ bool replica_is_claimed(const struct replica_node *node, const char *path);
 /* An unnamed file in the tree, for reading and writing. Return: a descriptor; -errno. */
 int replica_node_temporary(struct replica_node *node);
 
-/* The owner's copy. Return: a descriptor for reading; -ESTALE it is no copy of the owner; -errno.
- */
-int replica_node_open(struct replica_node *node, const char *path, const struct share *owner);
+/* A copy that serves the share. Return: a descriptor for reading; -ESTALE it has none; -errno. */
+int replica_node_open(struct replica_node *node, const char *path, const struct share *share);
 
 /*
- * Switch the unnamed file @fd, or a link with the text @target, in at @path. Return: 0; -ESTALE the
- * path is another share's by now, and nothing was done; -errno.
+ * Switch the unnamed file @fd, or a link with the text @target (borrowed until the share ends), in
+ * at @path. No link takes the
+ * place of a copy that serves another share. Return: 0; -ESTALE the share has not claimed it;
+ * -errno.
  */
-int replica_node_put_file(struct replica_node *node, const char *path, const struct share *owner,
+int replica_node_put_file(struct replica_node *node, const char *path, const struct share *share,
                           int fd, const struct original_identity *identity);
-int replica_node_put_link(struct replica_node *node, const char *path, const struct share *owner,
+int replica_node_put_link(struct replica_node *node, const char *path, const struct share *share,
                           const char *target);
 
-/* Remove what is at @path, if it is the owner's; @is_end: and the owner's claim as well. */
-void replica_node_withdraw(struct replica_node *node, const char *path, const struct share *owner,
+/*
+ * Remove what is at @path as far as no other share has it; @is_end: the share's claim as well, and
+ * one that has nothing there yet keeps what is there until it has.
+ */
+void replica_node_withdraw(struct replica_node *node, const char *path, const struct share *share,
                            bool is_end);
 
-/* The end of all claims. */
+/* The end; all shares are gone. */
 void replica_claims_clear(struct replica_node *node);
 
 static inline void replica_node_lock(struct replica_node *node)
@@ -150,7 +154,6 @@ struct replica_stage {
 	bool was_settled;
 	unsigned nr_attempts;
 	enum share_reason stop_reason; /* of the round: the node has no room; under share.lock */
-	int stop_error;
 };
 
 struct replica_share {
@@ -204,8 +207,8 @@ int replica_copy_piece(struct replica_share *share, struct replica_file *file,
 void replica_count(struct replica_share *share, struct replica_file *file, uint64_t offset_bytes,
                    uint64_t bytes);
 
-/* The errno says that there was not enough memory. */
-bool replica_is_short(int error);
+/* It is out of this round. With file.lock, or where nobody else is at it. */
+void replica_file_fail(struct replica_file *file, enum share_reason reason, int error);
 
 /* --- replica-original.c --- */
 
