@@ -8,9 +8,6 @@
 #include <sys/xattr.h>
 
 #include "../base/scoped.h"
-#include "text.h"
-
-#define PATH_SHOWN_BYTES_MAX 400
 
 static const struct refusal_row {
 	const char *text;
@@ -49,20 +46,6 @@ const char *original_refusal_text(enum original_refusal refusal)
 const char *original_refusal_sentence(enum original_refusal refusal)
 {
 	return rows[refusal].sentence;
-}
-
-char *original_note(const struct original *original)
-{
-	scoped(freep) char *position = text_visible(original->position, PATH_SHOWN_BYTES_MAX);
-	scoped(freep) char *path = text_visible(original->path, PATH_SHOWN_BYTES_MAX);
-	bool is_failed = original->refusal == ORIGINAL_FAILED;
-	char *text;
-
-	if (!position || !path ||
-	    asprintf(&text, "%s: %s %s%s%s", position, path, rows[original->refusal].sentence,
-	             is_failed ? ": " : "", is_failed ? strerror(-original->error) : "") < 0)
-		return NULL;
-	return text;
 }
 
 enum original_refusal original_refusal_of_error(int error)

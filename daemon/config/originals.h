@@ -50,8 +50,10 @@ struct original_identity {
 };
 
 struct original {
-	char *path;        /* absolute, without links in its directory; as written where refused */
-	char *link_target; /* it is a link within what was named: its text; else NULL */
+	/* Absolute, without links in its directory; as written where nothing was found. A name may
+	 * hold anything but NUL: text_visible() before it is shown. */
+	char *path;
+	char *link_target;    /* it is a link within what was named: its text; else NULL */
 	const char *position; /* "file:line" of the Paths= that named it; borrowed */
 	enum original_refusal refusal;
 	int error; /* ORIGINAL_FAILED: -errno */
@@ -80,13 +82,6 @@ struct originals {
 int originals_find(const char *root, const struct original_pattern *patterns, size_t nr_patterns,
                    struct originals *ret);
 void originals_clear(struct originals *originals);
-
-/*
- * All of it for a person: "file:line: /path is a directory; accepted: regular files". Names may
- * hold anything: what is no text, or drives a terminal, is made visible. Of a refused one only.
- * Return: the caller frees; NULL when out of memory.
- */
-char *original_note(const struct original *original);
 
 bool original_identity_equals(const struct original_identity *a, const struct original_identity *b);
 
