@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "lease.h"
 #include "report.h"
 #include "scoped.h"
@@ -19,51 +18,6 @@
 #define MEMORY_PATH "/proc/self/fd/3"
 
 _Static_assert(LEASE_MEMORY_FD == 3, "MEMORY_PATH says it");
-
-static int look_at(const char *path)
-{
-	struct stat file;
-
-	if (stat(path, &file) < 0)
-		return -errno;
-	if (!S_ISREG(file.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
-		return -EACCES;
-	return 0;
-}
-
-int lease_command_look(const char *name)
-{
-	const char *place = getenv("PATH"), *end;
-	int found = -ENOENT, r;
-	char path[PATH_MAX];
-
-	if (strchr(name, '/'))
-		return look_at(name);
-	if (!*name)
-		return -ENOENT;
-	/* What execvp() has for this case is its own affair; it is asked. */
-	for (; place; place = *end ? end + 1 : NULL) {
-		end = strchrnul(place, ':');
-		if (snprintf(path, sizeof(path), "%.*s%s%s", (int) (end - place), place,
-		             end > place ? "/" : "", name) >= (int) sizeof(path))
-			continue;
-		r = look_at(path);
-		if (r == 0)
-			return 0;
-		if (r == -EACCES)
-			found = r;
-	}
-	return getenv("PATH") ? found : 0;
-}
-
-int lease_command_refuse(const char *name, int error)
-{
-	scoped(freep) char *text = text_escape(name);
-
-	fprintf(stderr, "meminitctl: lease: '%s' cannot be run (%s)\n", text ? text : "?",
-	        strerror(error));
-	return error == ENOENT ? LEASE_NOT_FOUND : LEASE_CANNOT_RUN;
-}
 
 /* A copy of @word with the memory's path in the place of each {}. Return: NULL out of memory. */
 static char *fill_in(const char *word)
@@ -136,5 +90,5 @@ int lease_command_run(const struct lease_grant *grant, char **command)
 		return CLIENT_FAILED;
 	}
 	(void) execvp(command[0], command);
-	return lease_command_refuse(command[0], errno);
+	return command_refuse("lease", command[0], errno);
 }

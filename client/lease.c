@@ -12,6 +12,7 @@
 
 #include "../dbus/names.h"
 #include "call.h"
+#include "command.h"
 #include "connect.h"
 #include "lease.h"
 #include "report.h"
@@ -381,6 +382,7 @@ int verb_lease(const struct client *client, char **operands)
 {
 	scoped(lease_grant_clear) struct lease_grant grant = { .memory_fd = -1, .lifetime_fd = -1 };
 	struct lease lease = { .client = client, .pool = operands[0] };
+	scoped(freep) char *path = NULL;
 	char **command = operands + 2;
 	int status, r;
 
@@ -389,9 +391,10 @@ int verb_lease(const struct client *client, char **operands)
 		return status;
 	if (parse_bytes(operands[1], &lease.bytes) < 0)
 		return CLIENT_USAGE;
-	r = lease_command_look(command[0]);
+	/* What is lent in vain has to be filled again. */
+	r = command_find(command[0], &path);
 	if (r < 0)
-		return lease_command_refuse(command[0], -r);
+		return command_refuse("lease", command[0], -r);
 	if (describe(&lease) < 0)
 		return report_no_memory();
 	lease.deadline_usec = deadline_of(client);

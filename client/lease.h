@@ -12,10 +12,6 @@
 #define LEASE_MEMORY_FD   3
 #define LEASE_LIFETIME_FD 4
 
-/* env(1) and nice(1) end so, too, where the command does not begin. */
-#define LEASE_CANNOT_RUN 126
-#define LEASE_NOT_FOUND  127
-
 /* The descriptors are close-on-exec and above LEASE_LIFETIME_FD; -1: there is none. */
 struct lease_grant {
 	int memory_fd;
@@ -26,15 +22,6 @@ struct lease_grant {
 };
 
 void lease_grant_clear(struct lease_grant *grant);
-
-/*
- * Can @name be found where execvp(3) looks? Asked before memory is: what was lent in vain has to be
- * filled again. Return: 0; -ENOENT: no; -EACCES, -errno: yes, and it cannot be run.
- */
-int lease_command_look(const char *name);
-
-/* Say why @name is not run. @error is positive. Return: the exit status. */
-int lease_command_refuse(const char *name, int error);
 
 /*
  * Become @command, which ends with NULL, with the memory of @grant. Returns only when that did not
