@@ -5,6 +5,7 @@
 
 #include "json.h"
 #include "scoped.h"
+#include "times.h"
 
 static int add(struct json_object *object, const char *key, struct json_object *value)
 {
@@ -80,6 +81,9 @@ struct json_object *json_host(const struct host *host)
 
 static int fill_node(struct json_object *object, const struct node *node)
 {
+	uint64_t spent_usec = 0;
+	bool is_spent = times_spent_usec(node, &spent_usec);
+
 	if (add_number(object, "id", node->node_id) < 0 ||
 	    add_text(object, "cpus", node->cpus) < 0 ||
 	    add_number_or_null(object, "helper_node", node->helper_node_id >= 0,
@@ -93,9 +97,11 @@ static int fill_node(struct json_object *object, const struct node *node)
 	    add_flag(object, "braked", node->is_braked) < 0 ||
 	    add_text(object, "state", node->state) < 0 ||
 	    add_text(object, "current_pool", node->current_pool) < 0 ||
-	    add_number(object, "started_monotonic_usec", node->started_monotonic_usec) < 0)
+	    add_number(object, "started_monotonic_usec", node->started_monotonic_usec) < 0 ||
+	    add_number(object, "finished_monotonic_usec", node->finished_monotonic_usec) < 0 ||
+	    add_number_or_null(object, "boot_usec", node->has_boot, node->boot_usec) < 0)
 		return -ENOMEM;
-	return add_number(object, "finished_monotonic_usec", node->finished_monotonic_usec);
+	return add_number_or_null(object, "spent_usec", is_spent, spent_usec);
 }
 
 struct json_object *json_node(const struct node *node)
@@ -219,15 +225,30 @@ struct json_object *json_leases(const struct leases *leases)
 	return finished(array, r);
 }
 
+static int add_times(struct json_object *object, const char *sum_key, const char *wall_key,
+                     const struct times *times)
+{
+	if (add_number_or_null(object, sum_key, times->nr_nodes, times->sum_usec) < 0)
+		return -ENOMEM;
+	return add_number_or_null(object, wall_key, times->nr_nodes, times->wall_usec);
+}
+
 struct json_object *json_model(const struct model *model)
 {
 	struct json_object *object = json_host(&model->host);
+	struct times nodes, boot;
 	char *all[] = { NULL };
 	int r;
 
 	if (!object)
 		return NULL;
-	r = add(object, "nodes", json_nodes(model));
+	times_of_nodes(model, &nodes);
+	times_of_boot(model, &boot);
+	r = add_times(object, "nodes_sum_usec", "nodes_wall_usec", &nodes);
+	if (r >= 0)
+		r = add_times(object, "boot_sum_usec", "boot_longest_usec", &boot);
+	if (r >= 0)
+		r = add(object, "nodes", json_nodes(model));
 	if (r >= 0)
 		r = add(object, "pools", json_pools(model, all));
 	return finished(object, r);

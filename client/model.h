@@ -42,6 +42,8 @@ struct node {
 	char *state;
 	char *current_pool;
 	uint64_t started_monotonic_usec, finished_monotonic_usec;
+	uint64_t boot_usec;  /* the kernel's own part, at boot: boot_log_join() */
+	bool has_boot;       /* that is known */
 	uint64_t shown_usec; /* the viewer's: when it last printed this node */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "boot-log.h"
 #include "json.h"
 #include "model.h"
 #include "paint.h"
@@ -149,7 +150,7 @@ static int print_host(const struct client *client, const struct model *model)
 	print_missing(model);
 	if (model->nr_nodes) {
 		putchar('\n');
-		r = tables_nodes(client, model);
+		r = tables_nodes(client, model, false);
 	}
 	if (r >= 0 && model->nr_pools) {
 		putchar('\n');
@@ -269,6 +270,8 @@ int verb_status(const struct client *client, char **operands)
 
 	if (status != CLIENT_REACHED)
 		return status;
+	if (client->is_json)
+		boot_log_join(client, &model);
 	return operands[0] ? status_named(client, &model, operands[0])
 	                   : status_host(client, &model);
 }

@@ -12,6 +12,7 @@
 #include "sentence.h"
 #include "tables.h"
 #include "text.h"
+#include "times.h"
 
 struct column {
 	const char *title;
@@ -109,11 +110,21 @@ static int cell_rate(const struct client *client, struct libscols_line *line, si
 	return cell(line, column, rate_bytes ? rate : "");
 }
 
+static int cell_span_if(struct libscols_line *line, size_t column, bool is_there, uint64_t usec)
+{
+	char buffer[TEXT_MAX];
+
+	return cell(line, column, is_there ? text_span(usec, buffer) : "");
+}
+
+/* The columns of status, and the times behind them. */
 static int fill_node(const struct client *client, struct libscols_line *line,
-                     const struct node *node)
+                     const struct node *node, bool has_times)
 {
 	uint64_t left_bytes =
 		model_left_bytes(node->total_bytes, node->done_bytes, node->short_bytes);
+	uint64_t spent_usec = 0;
+	bool is_spent = times_spent_usec(node, &spent_usec);
 	char eta[TEXT_MAX];
 
 	if (cell_number(line, 0, node->node_id) < 0 || cell_state(line, 1, node->state) < 0 ||
@@ -124,25 +135,29 @@ static int fill_node(const struct client *client, struct libscols_line *line,
 	    cell_number(line, 6, node->nr_threads) < 0 || cell(line, 7, node->cpus) < 0 ||
 	    cell(line, 8, node->current_pool) < 0)
 		return -ENOMEM;
-	return 0;
+	if (!has_times)
+		return 0;
+	if (cell_span_if(line, 9, node->has_boot, node->boot_usec) < 0)
+		return -ENOMEM;
+	return cell_span_if(line, 10, is_spent, spent_usec);
 }
 
-int tables_nodes(const struct client *client, const struct model *model)
+int tables_nodes(const struct client *client, const struct model *model, bool has_times)
 {
 	static const struct column columns[] = {
-		{ "NODE", NUMBER },    { "STATE", 0 },     { "DONE", NUMBER },
-		{ "TOTAL", NUMBER },   { "RATE", NUMBER }, { "ETA", NUMBER },
-		{ "THREADS", NUMBER }, { "CPUS", LONG },   { "POOL", LONG },
+		{ "NODE", NUMBER }, { "STATE", 0 },     { "DONE", NUMBER },    { "TOTAL", NUMBER },
+		{ "RATE", NUMBER }, { "ETA", NUMBER },  { "THREADS", NUMBER }, { "CPUS", LONG },
+		{ "POOL", LONG },   { "BOOT", NUMBER }, { "TIME", NUMBER },
 	};
 	scoped(table_closep) struct libscols_table *table = NULL;
 	size_t i;
 	int r;
 
-	r = table_new(client, columns, ELEMENTS(columns), &table);
+	r = table_new(client, columns, ELEMENTS(columns) - (has_times ? 0 : 2), &table);
 	for (i = 0; r >= 0 && i < model->nr_nodes; i++) {
 		struct libscols_line *line = scols_table_new_line(table, NULL);
 
-		r = line ? fill_node(client, line, &model->nodes[i]) : -ENOMEM;
+		r = line ? fill_node(client, line, &model->nodes[i], has_times) : -ENOMEM;
 	}
 	return r < 0 ? r : scols_print_table(table);
 }

@@ -10,8 +10,8 @@
 #include "leases.h"
 #include "model.h"
 
-/* Return: 0; -ENOMEM. */
-int tables_nodes(const struct client *client, const struct model *model);
+/* @has_times: with what the kernel took at boot and user space since. Return: 0; -ENOMEM. */
+int tables_nodes(const struct client *client, const struct model *model, bool has_times);
 
 /* Those called @names (ends with NULL), all when it is empty. Return: 0; -ENOMEM. */
 int tables_pools(const struct client *client, const struct model *model, char *const *names);

@@ -145,6 +145,77 @@ test_nodes_are_sorted_by_id_not_by_name() {
 	tell many 12; run --no-legend nodes; is 0
 	[ "$(awk '{ printf "%s ", $1 }' "$work/out")" = "0 1 2 3 4 5 6 7 8 9 10 11 " ]
 }
+test_nodes_show_what_each_took_and_what_was_saved_side_by_side() {
+	two_nodes; run nodes; is 0; quiet; no out "one after another"
+	head -1 "$work/out" | grep -Eq '^NODE +STATE .* POOL +BOOT +TIME$'
+	grep -Eq '^ +0 deferred .* guests +- +-$' "$work/out"
+	all_ready; tell node 0 StartedMonotonic=1000000 FinishedMonotonic=4000000
+	tell node 1 StartedMonotonic=1500000 FinishedMonotonic=4500000
+	run nodes; is 0; grep -Eq '^ +0 ready .* 3.0 s$' "$work/out"; grep -Eq '^ +1 ready .* - +3.0 s$' "$work/out"
+	[ "$(tail -1 "$work/out")" = "one after another 6.0 s, together 3.5 s (from the first start to the last end): 41 % less" ]
+	for how in --no-legend -q; do run $how nodes; is 0; out 3.0; no out "one after another"; done
+	run status; is 0; no out BOOT; no out "one after another"
+	run --json nodes; is 0
+	python3 - "$work/out" <<-'END'
+		import json, sys
+		nodes = json.load(open(sys.argv[1]))
+		assert [n["spent_usec"] for n in nodes] == [3000000, 3000000] and nodes[0]["boot_usec"] is None
+	END
+	run --json; is 0
+	python3 - "$work/out" <<-'END'
+		import json, sys
+		host = json.load(open(sys.argv[1]))
+		assert host["nodes_sum_usec"] == 6000000 and host["nodes_wall_usec"] == 3500000
+		assert host["boot_sum_usec"] is None and host["boot_longest_usec"] is None
+	END
+	tell node 1 State=deferred; run --json status 1; is 3; out '"spent_usec":null'
+	run nodes; out "so far, one after another 3.0 s, together 3.0 s (from the first start to the last end): nothing saved"
+}
+# A journal of this boot, made by journald itself: it takes a FIFO for /dev/kmsg, one record at a time.
+with_kernel_log() {
+	local journald=/lib/systemd/systemd-journald
+	unshare -m true 2>/dev/null || skip "a journal takes root and a mount namespace"
+	[ -x $journald ] || skip "there is no journald here"
+	[ -s /etc/machine-id ] || skip "a journal takes a machine id"
+	mkfifo "$work/kmsg"
+	cat >"$work/inside" <<-END
+		set -e
+		eventually() { until "\$@"; do [ \$SECONDS -lt $limit ]; done; }
+		has() { journalctl -k --no-pager 2>/dev/null | grep -c deferred | grep -qx "\$1"; }
+		mount -t tmpfs none /run; mount -t tmpfs none /var/log/journal 2>/dev/null || :
+		mkdir -p /run/log/journal /run/systemd/journal
+		mount --bind "$work/kmsg" /dev/kmsg
+		exec 7<>/dev/kmsg
+		$journald >/dev/null 2>&1 7>&- & journald=\$!
+		trap 'kill \$journald; wait \$journald || :' EXIT
+		n=0
+		while read -r line; do
+			echo "6,\$((++n)),\$((n * 1000)),-;\$line" >&7
+			eventually has \$n
+		done <"$work/kernel-log"
+		eventually test -S /run/systemd/journal/stdout
+		systemd-cat -t kernel echo "node 1 deferred pages initialised in 7ms"
+		journalctl --sync
+		"\$@"
+	END
+	unshare -m bash "$work/inside" "$@" 7>&- 8>&- 9<&-
+}
+test_nodes_show_what_the_kernel_took_at_boot() {
+	two_nodes
+	printf 'node %s deferred pages initialised in %sms\n' 0 96 0 5000 >"$work/kernel-log"
+	cat >"$work/ask" <<-'END'
+		"$1" nodes; "$1" --json nodes; "$1" --bus="$DBUS_SYSTEM_BUS_ADDRESS" nodes
+		echo 00000000-0000-4000-8000-000000000000 >/run/boot_id; mount --bind /run/boot_id /proc/sys/kernel/random/boot_id
+		"$1" --no-legend nodes
+	END
+	DBUS_SYSTEM_BUS_ADDRESS=$address with_kernel_log bash "$work/ask" "$MEMINITCTL" >"$work/out"
+	sed -n 2p "$work/out" | grep -Eq '^ +0 deferred .* guests +96 ms +-$'
+	sed -n 3p "$work/out" | grep -Eq '^ +1 waiting .* - +-$'
+	[ "$(sed -n 4p "$work/out")" = "boot: one after another 96 ms, together 96 ms (the longest): nothing saved" ]
+	[ "$(grep -c '"boot_usec":96000' "$work/out")" = 1 ]; [ "$(grep -c '"boot_usec":null' "$work/out")" = 1 ]
+	# Of a bus at an address, and of another boot, nothing is known.
+	[ "$(grep -c '96 ms +- *$' -E "$work/out")" = 1 ]; [ "$(grep -c '^boot:' "$work/out")" = 1 ]
+}
 test_a_host_of_108_nodes_fits_into_80_columns() {
 	tell many 108; COLUMNS=80 script -qec "stty cols 80 rows 24; '$MEMINITCTL' --bus='$address' nodes" /dev/null \
 		</dev/null >"$work/out"
