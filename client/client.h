@@ -29,13 +29,14 @@ struct client {
 	const char *root;      /* for plan */
 	const char *config;    /* for plan */
 	uint64_t timeout_usec; /* UINT64_MAX: none was given, or infinity */
-	uint32_t node_id;      /* for lease, if has_node */
+	uint32_t node_id;      /* for lease and run, if has_node */
 	bool is_json;
 	bool is_bytes;
 	bool is_quiet;
 	bool is_notify;
 	bool is_strict;
 	bool has_node;
+	bool is_auto_node; /* for run: --node=auto, which is as good as none */
 	bool has_timeout;
 	bool has_legend;
 	bool has_out_color, has_err_color;
@@ -58,4 +59,5 @@ int verb_resume(const struct client *client, char **operands);
 int verb_retry(const struct client *client, char **operands);
 int verb_lease(const struct client *client, char **operands);
 int verb_leases(const struct client *client, char **operands);
+int verb_run(const struct client *client, char **operands);
 int verb_release(const struct client *client, char **operands);

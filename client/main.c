@@ -15,7 +15,9 @@
 
 #define MANY 255
 
-#define LEASE_WORDS 4 /* lease POOL BYTES COMMAND: what follows is the command's */
+/* lease POOL BYTES COMMAND, run COMMAND: what follows is the command's. */
+#define LEASE_WORDS 4
+#define RUN_WORDS   2
 
 static const struct verb {
 	const char *name;
@@ -42,6 +44,8 @@ static const struct verb {
 	  "Run a command with memory of a pool at descriptor 3", verb_lease, false },
 	{ "leases", 0, 1, "[POOL]", "Who has leased what, one lease a line", verb_leases, true },
 	{ "release", 1, MANY, "LEASE...", "End these leases", verb_release, false },
+	{ "run", 1, MANY, "[--] COMMAND...",
+	  "Run a command on one node, from the node's copy of it", verb_run, false },
 };
 
 enum option_key {
@@ -93,7 +97,8 @@ static int print_help(void)
 	     "  -b, --bytes          Bytes instead of KiB, MiB, GiB\n"
 	     "  -q, --quiet          Exit status and errors only\n"
 	     "      --timeout=SPAN   Wait or watch so long; elsewhere, for an answer\n"
-	     "      --node=NODE      lease: on that node, else on one near it\n"
+	     "      --node=NODE      lease: on that node, else on one near it; run: on that\n"
+	     "                       node, or auto, the one with most memory and CPU free\n"
 	     "      --strict         lease: on no other node\n"
 	     "      --notify         wait: progress into the unit's STATUS=\n"
 	     "      --root=DIR       plan: of the machine recorded there\n"
@@ -162,6 +167,10 @@ static int take_timeout(struct client *client, const char *text)
 
 static int take_node(struct client *client, const char *text)
 {
+	client->is_auto_node = strcmp(text, "auto") == 0;
+	client->has_node = false;
+	if (client->is_auto_node)
+		return 0;
 	if (text_parse_node(text, &client->node_id) < 0)
 		return refuse("no node id:", text, NULL);
 	client->has_node = true;
@@ -215,14 +224,20 @@ static int take_option(struct client *client, int key)
 /* Options that mean nothing to the verb are refused: they would be believed to do something. */
 static int check_options(const struct client *client, const struct verb *verb)
 {
+	bool is_lease = strcmp(client->verb, "lease") == 0;
 	bool is_plan = strcmp(client->verb, "plan") == 0;
+	bool is_run = strcmp(client->verb, "run") == 0;
 
 	if (!is_plan && client->root)
 		return refuse("--root= is for plan, not for", client->verb, NULL);
 	if (!is_plan && client->config)
 		return refuse("--config= is for plan, not for", client->verb, NULL);
-	if ((client->has_node || client->is_strict) && strcmp(client->verb, "lease") != 0)
-		return refuse("--node= and --strict are for lease, not for", client->verb, NULL);
+	if (client->is_auto_node && !is_run)
+		return refuse("--node=auto is for run, not for", client->verb, NULL);
+	if (client->has_node && !is_lease && !is_run)
+		return refuse("--node= is for lease and run, not for", client->verb, NULL);
+	if (client->is_strict && !is_lease)
+		return refuse("--strict is for lease, not for", client->verb, NULL);
 	if (client->is_notify && strcmp(client->verb, "wait") != 0)
 		return refuse("--notify is for wait, not for", client->verb, NULL);
 	if (client->is_json && !verb->has_json)
@@ -256,10 +271,11 @@ static int run_verb(struct client *client, char **operands, unsigned nr_operands
 	return check_options(client, verb) ? CLIENT_USAGE : verb->run(client, operands);
 }
 
-/* Is the command of lease reached? */
-static bool is_behind_lease(char *const *words, int nr_words)
+/* Is the command of lease or run reached? */
+static bool is_behind_command(char *const *words, int nr_words)
 {
-	return nr_words == LEASE_WORDS && strcmp(words[0], "lease") == 0;
+	return (nr_words == LEASE_WORDS && strcmp(words[0], "lease") == 0) ||
+	       (nr_words == RUN_WORDS && strcmp(words[0], "run") == 0);
 }
 
 /* What getopt_long() found. Return: 0; 1: the program is done, with *ret_status. */
@@ -277,16 +293,16 @@ static int take_key(struct client *client, int key, char **argv, int *ret_status
 }
 
 /*
- * Options may stand anywhere in front of "--", and in front of the command of lease: from its first
- * word on they are its own, as with env(1) and nice(1). The other words are gathered in argv[1] and
- * on, where getopt_long() has been already. Return: their number; -1: the program is done, with
- * *ret_status.
+ * Options may stand anywhere in front of "--", and in front of the command of lease and run: from
+ * its first word on they are its own, as with env(1) and nice(1). The other words are gathered in
+ * argv[1] and on, where getopt_long() has been already. Return: their number; -1: the program is
+ * done, with *ret_status.
  */
 static int read_words(struct client *client, int argc, char **argv, int *ret_status)
 {
 	int nr_words = 0, key;
 
-	while (!is_behind_lease(argv + 1, nr_words)) {
+	while (!is_behind_command(argv + 1, nr_words)) {
 		key = getopt_long(argc, argv, "-:bhqH:M:", long_options, NULL);
 		if (key < 0)
 			break;

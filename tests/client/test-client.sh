@@ -523,8 +523,9 @@ test_a_lease_without_its_words_is_wrong_usage() {
 		run lease $words; is 2; empty
 	done
 	run lease guests 1G; err "lease takes POOL BYTES [--] COMMAND..."
-	run --node=1 status; is 2; err "--node= and --strict are for lease"
-	run --strict leases; is 2
+	run --node=1 status; is 2; err "--node= is for lease and run"
+	run --strict leases; is 2; err "--strict is for lease"
+	run lease --node=auto guests 1G true; is 2; err "--node=auto is for run"
 }
 test_a_node_of_a_lease_is_a_number_or_node_and_a_number() {
 	lease guests 1G --node node1 -- true; is 0; is_asked "$GIB 1 0 0"
@@ -839,6 +840,16 @@ test_completion_knows_leases_and_leaves_a_command_its_options() {
 	[[ " $(complete_line "meminitctl lease guests 1G --node 1 -- ca") " == *" cat "* ]]
 	[ -z "$(complete_line "meminitctl lease guests 1G cat --st")" ]
 	[ -z "$(complete_line "meminitctl lease guests 1G -- --st")" ]
+}
+test_completion_knows_run_and_leaves_its_command_its_options() {
+	two_nodes
+	[ "$(complete_line "meminitctl ru")" = "run" ]
+	[ "$(complete_line "meminitctl --bus=$address run --node=")" = "0 1 auto" ]
+	[ "$(complete_line "meminitctl --bus=$address lease --node=")" = "0 1" ]
+	[ "$(complete_line "meminitctl run --nod")" = "--node=" ]
+	[[ " $(complete_line "meminitctl run ca") " == *" cat "* ]]
+	[[ " $(complete_line "meminitctl run --node 1 -- ca") " == *" cat "* ]]
+	[ -z "$(complete_line "meminitctl run cat --st")" ]
 }
 test_completion_does_not_execute_what_a_pool_is_called() {
 	tell pool "\$(touch\${IFS}$work/hurt)" State=ready
