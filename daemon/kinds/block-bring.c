@@ -109,7 +109,9 @@ static struct block_outcome outcome(enum block_look look, int look_error, int er
 	case BLOCK_IS_GONE:
 		return missing(REASON_GONE, false);
 	case BLOCK_IS_UNREADABLE:
-		return refused(look_error);
+		/* A word that this version does not know. */
+		return look_error == -EINVAL ? failed(REASON_FAILED, look_error)
+		                             : refused(look_error);
 	default:
 		return refused(error);
 	}
@@ -130,8 +132,7 @@ struct block_outcome block_bring(struct kernel *kernel, const struct plan_block 
 		look = block_look(kernel, wanted, &zones, &look_error);
 		found = outcome(look, look_error, error);
 		/* To a block that is online already, the kernel says EINVAL. */
-		found.is_ours =
-			error == 0 && (look == BLOCK_IS_RIGHT || look == BLOCK_IS_MISMATCHED);
+		found.is_ours = found.is_done && error == 0;
 	} else {
 		found = missing(REASON_UNSUPPORTED_ZONE, false);
 	}

@@ -27,7 +27,7 @@ enum block_look block_look(struct kernel *kernel, const struct plan_block *wante
 /* What came of an attempt. */
 struct block_outcome {
 	bool is_done;             /* it was read back online, in a zone that is right */
-	bool is_ours;             /* our write has brought it online, whatever the zone */
+	bool is_ours;             /* it is done, by our write */
 	bool was_offline;         /* when it was looked at first */
 	bool may_retry;           /* time can help */
 	enum share_reason reason; /* REASON_NONE when it is done */

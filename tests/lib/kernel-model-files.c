@@ -161,6 +161,8 @@ static int print_file(struct kernel_model *model, const char *path, FILE *out)
 
 	if (is_hidden(model, path))
 		return -ENOENT;
+	if (file && file->read_error)
+		return -file->read_error;
 	if (file && file->text) {
 		(void) fputs(file->text, out);
 		return 0;

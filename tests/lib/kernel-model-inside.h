@@ -40,6 +40,7 @@ struct file {
 	char *text;     /* NULL: no text file here */
 	bool is_hidden; /* nothing here nor below */
 	int refusal;    /* errno of writes here or below; 0: none */
+	int read_error; /* errno of reads of it; 0: none */
 	unsigned nr_writes;
 	struct file *next;
 };

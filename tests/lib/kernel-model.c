@@ -291,6 +291,13 @@ void kernel_model_refuse(struct kernel_model *model, const char *path, int error
 	model_file_at(model, path)->refusal = error;
 }
 
+void kernel_model_refuse_reads(struct kernel_model *model, const char *path, int error)
+{
+	LOCKED(model);
+
+	model_file_at(model, path)->read_error = error;
+}
+
 void kernel_model_on_write(struct kernel_model *model, kernel_model_write_fn fn, void *arg)
 {
 	model->write_fn = fn;

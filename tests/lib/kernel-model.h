@@ -106,6 +106,10 @@ void kernel_model_add_rival(struct kernel_model *model, unsigned node_id, uint64
 /* All writes below @path, and may_write, answer -@error (EACCES, EROFS, EINVAL); 0: no more. */
 void kernel_model_refuse(struct kernel_model *model, const char *path, int error);
 
+/* Reads of the file at @path answer -@error (EIO; ENODEV: unplugged while it is open); 0: no more.
+ */
+void kernel_model_refuse_reads(struct kernel_model *model, const char *path, int error);
+
 /*
  * Called before each write is carried out, on the writer's thread, without the lock: to block it,
  * or to change the model. NULL: none. Set it before other threads write.
@@ -126,10 +130,11 @@ unsigned kernel_model_nr_compactions(struct kernel_model *model, unsigned node_i
 enum model_block_state { MODEL_BLOCK_OFFLINE, MODEL_BLOCK_ONLINE, MODEL_BLOCK_GOING };
 
 /* Where a block can go (valid_zones), as flags; 0: "none". */
-#define MODEL_ZONE_NORMAL        1u
-#define MODEL_ZONE_MOVABLE       2u
-#define MODEL_ZONE_MOVABLE_FIRST 4u /* "online" alone puts it into Movable, if it can go to both \
-	                             */
+#define MODEL_ZONE_NORMAL  1u
+#define MODEL_ZONE_MOVABLE 2u
+#define MODEL_ZONE_MOVABLE_FIRST                                        \
+	4u /* "online" alone puts it into Movable, if it can go to both \
+	    */
 
 /* What somebody else does to a block. To one that it does not fit (online already) it does nothing.
  */

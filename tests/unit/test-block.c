@@ -298,6 +298,35 @@ START_TEST(test_without_permission_nothing_is_done_and_all_are_missing)
 }
 END_TEST
 
+/* What a read of state says, and the word for it. */
+static const struct {
+	int error; /* 0: a word that nobody knows */
+	enum share_reason reason;
+	int shown_error;
+} unreadable[] = {
+	{ ENODEV, REASON_GONE, 0 },
+	{ EACCES, REASON_NOT_PERMITTED, 0 },
+	{ EIO, REASON_FAILED, -EIO },
+	{ 0, REASON_FAILED, -EINVAL },
+};
+
+START_TEST(test_a_block_that_cannot_be_read_is_missing_and_not_written_to)
+{
+	block_drive_add(&blocks, 40, 2, ZONE_BOTH, POOL_ZONE_AUTO);
+	kernel_model_hide(model, "/sys/devices/system/node/node1/memory40");
+	kernel_model_hide(model, "/sys/devices/system/memory/memory40/online");
+	kernel_model_refuse_reads(model, "/sys/devices/system/memory/memory40/state",
+	                          unreadable[_i].error);
+	if (unreadable[_i].error == 0)
+		kernel_model_set_file(model, "/sys/devices/system/memory/memory40/state", "odd\n");
+	block_drive_make(&blocks, 0);
+	ck_assert_uint_eq(drive_part(&blocks.share->parts[STAGE_DEFERRED]), 1);
+	block_drive_expect(&blocks, 1, 1, unreadable[_i].reason, "memory40");
+	ck_assert_int_eq(block_drive_status(&blocks).error, unreadable[_i].shown_error);
+	block_drive_expect_writes(&blocks, 1);
+}
+END_TEST
+
 START_TEST(test_a_block_that_is_being_taken_offline_is_waited_for)
 {
 	block_drive_add(&blocks, 40, 2, ZONE_BOTH, POOL_ZONE_AUTO);
@@ -341,6 +370,8 @@ int main(void)
 		ELEMENTS(refusals));
 	tcase_add_test(block, test_a_block_that_is_busy_for_a_while_comes_after_the_others);
 	tcase_add_test(block, test_without_permission_nothing_is_done_and_all_are_missing);
+	tcase_add_loop_test(block, test_a_block_that_cannot_be_read_is_missing_and_not_written_to,
+	                    0, ELEMENTS(unreadable));
 	tcase_add_test(block, test_a_block_that_is_being_taken_offline_is_waited_for);
 	suite_add_tcase(suite, block);
 	return suite_main(suite);

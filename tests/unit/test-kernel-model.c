@@ -305,6 +305,47 @@ START_TEST(test_threads_may_use_it_at_the_same_time)
 }
 END_TEST
 
+#define BLOCK_40 "/sys/devices/system/memory/memory40/"
+
+START_TEST(test_a_memory_block_adds_to_its_node_when_it_is_brought_online)
+{
+	uint64_t free_bytes = kernel_model_free_bytes(model, 3);
+
+	kernel_model_set_block_bytes(model, 128 * MIB);
+	kernel_model_add_block(model, 3, 40, MODEL_ZONE_NORMAL | MODEL_ZONE_MOVABLE);
+	expect_text("/sys/devices/system/memory/block_size_bytes", "8000000\n");
+	expect_text(BLOCK_40 "state", "offline\n");
+	expect_text("/sys/devices/system/node/node3/memory40/valid_zones", "Normal Movable\n");
+	ck_assert_int_eq(kernel->ops->write(kernel, BLOCK_40 "state", "offlined"), -EINVAL);
+	ck_assert_int_eq(kernel->ops->write(kernel, BLOCK_40 "valid_zones", "Normal"), -EACCES);
+	ck_assert_int_eq(kernel->ops->write(kernel, BLOCK_40 "state", "online_movable\n"), 0);
+	expect_text(BLOCK_40 "state", "online\n");
+	expect_text(BLOCK_40 "valid_zones", "Movable\n");
+	ck_assert_uint_eq(kernel_model_free_bytes(model, 3), free_bytes + 128 * MIB);
+	ck_assert_int_eq(kernel->ops->write(kernel, BLOCK_40 "state", "online"), -EINVAL);
+	kernel_model_do_block(model, 40, MODEL_OFFLINES);
+	ck_assert_uint_eq(kernel_model_free_bytes(model, 3), free_bytes);
+	kernel_model_set_block_zones(model, 40, MODEL_ZONE_NORMAL);
+	ck_assert_int_eq(kernel->ops->write(kernel, BLOCK_40 "state", "online_movable"), -EINVAL);
+	ck_assert_uint_eq(kernel_model_nr_block_writes(model), 4);
+}
+END_TEST
+
+START_TEST(test_a_memory_block_that_is_unplugged_is_nowhere)
+{
+	char text[64];
+
+	kernel_model_set_block_bytes(model, 128 * MIB);
+	kernel_model_add_block(model, 3, 40, 0);
+	expect_text(BLOCK_40 "valid_zones", "none\n");
+	ck_assert_int_eq(kernel->ops->may_write(kernel, BLOCK_40 "state"), 0);
+	kernel_model_do_block(model, 40, MODEL_UNPLUGS);
+	ck_assert_int_eq(kernel->ops->may_write(kernel, BLOCK_40 "state"), -ENOENT);
+	ck_assert_int_eq(kernel_read_text(kernel, text, sizeof(text), BLOCK_40 "state"), -ENOENT);
+	ck_assert_int_eq(kernel->ops->write(kernel, BLOCK_40 "state", "online"), -ENOENT);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernel-model");
@@ -326,6 +367,8 @@ int main(void)
 	tcase_add_test(tcase, test_text_files_take_precedence_and_are_listed);
 	tcase_add_test(tcase, test_hidden_files_are_gone_for_all_operations);
 	tcase_add_test(tcase, test_a_hook_sees_a_write_before_it_is_carried_out);
+	tcase_add_test(tcase, test_a_memory_block_adds_to_its_node_when_it_is_brought_online);
+	tcase_add_test(tcase, test_a_memory_block_that_is_unplugged_is_nowhere);
 	tcase_add_test(tcase, test_threads_may_use_it_at_the_same_time);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
