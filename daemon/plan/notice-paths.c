@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which Paths= of a pool of kind replica have no copies, and why. */
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #include "../config/text.h"
 #include "draft.h"
 
 /* A pattern may match a whole directory that nobody may read: the first ones say it. */
-#define PATHS_MAX 20
+#define PATHS_MAX            20
+#define PATH_SHOWN_BYTES_MAX 400
 
 /* The path may hold whatever a file name can hold. */
 static int say_path(struct plan *plan, const struct original *original)
 {
-	scoped(freep) char *path = text_visible(original->path, PATH_MAX);
-	scoped(freep) char *position = text_visible(original->position, PATH_MAX);
+	scoped(freep) char *position = text_visible(original->position, PATH_SHOWN_BYTES_MAX);
+	scoped(freep) char *path = text_visible(original->path, PATH_SHOWN_BYTES_MAX);
+	bool is_failed = original->refusal == ORIGINAL_FAILED;
 
-	if (!path || !position)
+	if (!position || !path)
 		return -ENOMEM;
-	if (original->refusal == ORIGINAL_FAILED)
-		return draft_say(plan, "%s: Paths=%s: %s: %s", position, path,
-		                 original_refusal_sentence(original->refusal),
-		                 strerrordesc_np(-original->error));
-	return draft_say(plan, "%s: Paths=%s: %s", position, path,
-	                 original_refusal_sentence(original->refusal));
+	return draft_say(plan, "%s: Paths=%s %s%s%s", position, path,
+	                 original_refusal_sentence(original->refusal), is_failed ? ": " : "",
+	                 is_failed ? strerror(-original->error) : "");
 }
 
 int draft_notice_paths(struct draft *draft, const struct plan_pool *pool,

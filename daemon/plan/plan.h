@@ -111,7 +111,7 @@ struct plan_node {
 	uint64_t memory_bytes;
 	/* Of these: blocks of its shares that are offline now and were not given up. */
 	uint64_t coming_bytes;
-	uint64_t offline_bytes;   /* all that is offline now, whether a pool takes it or not */
+	uint64_t offline_bytes;   /* candidates that are offline now, taken by pools or not */
 	uint64_t mem_total_bytes; /* machine_node.mem_total_bytes */
 	uint64_t spanned_bytes;
 	/*

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "plan-world.h"
 #include "suite.h"
@@ -53,6 +54,19 @@ static void random_page_sizes(struct machine *machine)
 	machine->thp = (enum machine_thp) below(3);
 }
 
+static void random_blocks(struct world *world, unsigned node_id)
+{
+	size_t nr = 1 + below(one_in(4) ? 1000 : 24);
+	struct machine_block *blocks = world_add_blocks(world, node_id, nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		blocks[i].zones = one_in(3) ? (unsigned) below(4) : 3;
+		blocks[i].is_given_up = one_in(20);
+		if (one_in(3))
+			world_set_online(world, node_id, &blocks[i], 1, (unsigned) below(4));
+	}
+}
+
 static void random_machine(struct world *world)
 {
 	struct machine *machine = &world->machine;
@@ -80,6 +94,8 @@ static void random_machine(struct world *world)
 			idset_clear(&node->cpus);
 		for (size_t i = 0; i < machine->nr_page_sizes; i++)
 			node->hugepages[i].nr_pages = below(2048);
+		if (one_in(2))
+			random_blocks(world, node_id);
 		node_id += 1 + (unsigned) below(one_in(4) ? 50 : 1);
 	}
 }
@@ -98,11 +114,24 @@ static struct amount random_amount(void)
 	}
 }
 
+static void random_files(struct pool_config *pool)
+{
+	for (uint64_t i = below(12); i > 0; i--) {
+		struct original *file;
+
+		if (one_in(4))
+			(void) world_add_refused(pool, "/srv/refused",
+			                         (enum original_refusal)(1 + below(9)));
+		file = world_add_file(pool, "/srv/file", below(one_in(3) ? 64 * GIB : MIB));
+		if (one_in(6))
+			file->link_target = strdup("target");
+	}
+}
+
 static void random_pool(struct world *world, char letter)
 {
 	const char name[] = { letter, '\0' };
-	struct pool_config *pool =
-		world_add_pool(world, name, one_in(2) ? POOL_REGION : POOL_HUGETLB, NULL);
+	struct pool_config *pool = world_add_pool(world, name, (enum pool_kind) below(4), NULL);
 
 	pool->size.is_set = !one_in(5);
 	pool->size.amount = random_amount();
@@ -120,6 +149,9 @@ static void random_pool(struct world *world, char letter)
 	if (pool->page == POOL_PAGE_SIZE && !pool->page_bytes)
 		pool->page_bytes = 2 * MIB;
 	pool->region_bytes = one_in(2) ? 0 : 1 + below(8 * GIB);
+	pool->zone = (enum pool_zone) below(3);
+	if (pool->kind == POOL_REPLICA)
+		random_files(pool);
 	pool->is_required = one_in(2);
 	pool->is_locked = one_in(2);
 	pool->early = (enum pool_early) below(4);
@@ -141,7 +173,8 @@ static void random_config(struct world *world)
 
 static bool is_charged(const struct plan_pool *pool)
 {
-	return pool->kind == POOL_REGION && pool->page != PLAN_PAGE_HUGETLB;
+	return pool->kind == POOL_REPLICA ||
+	       (pool->kind == POOL_REGION && pool->page != PLAN_PAGE_HUGETLB);
 }
 
 /* No more than the limits allow, and nothing where nothing can be had. */
@@ -160,7 +193,10 @@ static void check_limits(const struct world *world)
 
 			if (!granted_bytes)
 				continue;
-			ck_assert(node && node->is_allowed && node->memory_bytes);
+			ck_assert(node && planned->memory_bytes);
+			if (share->pool->kind == POOL_BLOCK)
+				continue;
+			ck_assert(node->is_allowed || !node->memory_bytes);
 			ck_assert_uint_eq(share->unit_bytes % share->pool->page_bytes, 0);
 			if (is_charged(share->pool))
 				charged_bytes += granted_bytes;
@@ -168,6 +204,84 @@ static void check_limits(const struct world *world)
 	}
 	if (charged_bytes && machine->cgroup_room_bytes != UINT64_MAX)
 		ck_assert_uint_le(charged_bytes + 64 * MIB, machine->cgroup_room_bytes);
+}
+
+static const struct machine_block *find_block(const struct machine_node *node, uint64_t block)
+{
+	for (size_t i = 0; i < node->nr_candidates; i++)
+		if (node->candidates[i].block == block)
+			return &node->candidates[i];
+	ck_abort_msg("block %" PRIu64 " is none of node %u", block, node->node_id);
+}
+
+static bool is_kernel_only(const struct machine_block *block)
+{
+	return !block->is_online && block->zones == MACHINE_ZONE_KERNEL;
+}
+
+/* Kernel ones first and early, each sort ascending; what goes in is what Zone= asks for. */
+static void check_list(const struct world *world, const struct plan_share *share,
+                       const struct machine_node *node, struct idset *taken)
+{
+	const struct pool_config *config = &world->pools[share->pool - world->plan->pools];
+	uint64_t nr_early = share->early_bytes / share->unit_bytes;
+
+	for (size_t i = 0; i < share->nr_blocks; i++) {
+		const struct machine_block *block = find_block(node, share->blocks[i].block);
+		unsigned index = (unsigned) (block - node->candidates);
+
+		ck_assert(!idset_has(taken, index));
+		ck_assert_int_eq(idset_add(taken, index), 0);
+		ck_assert_int_eq(share->blocks[i].zone, config->zone);
+		ck_assert(!is_kernel_only(block) || i < nr_early);
+		if (!block->is_online)
+			ck_assert_uint_ne(block->zones & (config->zone == POOL_ZONE_AUTO     ? 3u
+			                                  : config->zone == POOL_ZONE_KERNEL ? 1u
+			                                                                     : 2u),
+			                  0);
+		if (i == 0)
+			continue;
+		block = find_block(node, share->blocks[i - 1].block);
+		if (is_kernel_only(block) ==
+		    is_kernel_only(find_block(node, share->blocks[i].block)))
+			ck_assert_uint_lt(block->block, share->blocks[i].block);
+		else
+			ck_assert(is_kernel_only(block));
+	}
+}
+
+/* No block is in two shares, and what is coming is what the shares bring. */
+static void check_blocks(const struct world *world, const struct plan_node *planned)
+{
+	const struct machine_node *node = machine_node(&world->machine, planned->node_id);
+	scoped(idset_clear) struct idset taken = { .words = NULL };
+	uint64_t coming_bytes = 0, offline_bytes = 0;
+
+	for (size_t i = 0; i < planned->nr_shares; i++)
+		if (planned->shares[i].nr_blocks > 0)
+			check_list(world, &planned->shares[i], node, &taken);
+	for (unsigned i = 0; node && i < node->nr_candidates; i++) {
+		if (node->candidates[i].is_online)
+			continue;
+		offline_bytes += world->machine.block_bytes;
+		if (idset_has(&taken, i) && !node->candidates[i].is_given_up)
+			coming_bytes += world->machine.block_bytes;
+	}
+	ck_assert_uint_eq(planned->coming_bytes, coming_bytes);
+	ck_assert_uint_eq(planned->offline_bytes, offline_bytes);
+	ck_assert_uint_eq(planned->memory_bytes, (node ? node->memory_bytes : 0) + coming_bytes);
+}
+
+/* What is early whatever the budget says: blocks for a kernel zone only. */
+static uint64_t must_bytes(const struct world *world, const struct plan_share *share)
+{
+	const struct machine_node *node = machine_node(&world->machine, share->node_id);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < share->nr_blocks; i++)
+		if (is_kernel_only(find_block(node, share->blocks[i].block)))
+			bytes += share->unit_bytes;
+	return bytes;
 }
 
 /* The budget is used up to what rounding to units costs, as long as there is something for it. */
@@ -181,8 +295,11 @@ static void check_budget(const struct world *world, const struct plan_node *node
 		const struct pool_config *config = &world->pools[share->pool - world->plan->pools];
 
 		if (config->early == POOL_EARLY_AUTO) {
-			auto_bytes += share->early_bytes + share->deferred_bytes;
-			early_bytes += share->early_bytes;
+			uint64_t fixed_bytes = must_bytes(world, share);
+
+			budget_bytes = bytes_left(budget_bytes, fixed_bytes);
+			auto_bytes += share->early_bytes + share->deferred_bytes - fixed_bytes;
+			early_bytes += share->early_bytes - fixed_bytes;
 			units_bytes += share->unit_bytes;
 		} else {
 			budget_bytes = bytes_left(budget_bytes, share->early_bytes);
@@ -196,8 +313,8 @@ START_TEST(test_the_account_is_exact_on_10000_random_machines_and_configurations
 {
 	const char *text = getenv("NODEINIT_TEST_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : DEFAULT_SEED;
-	uint64_t granted_bytes = 0;
-	unsigned nr_refused[PLAN_EXCEEDS_RESERVE + 1] = { 0 };
+	uint64_t granted_bytes = 0, coming_bytes = 0;
+	unsigned nr_refused[PLAN_EXCEEDS_SIZE + 1] = { 0 };
 
 	printf("NODEINIT_TEST_SEED=%" PRIu64 "\n", seed);
 	(void) fflush(stdout);
@@ -210,8 +327,11 @@ START_TEST(test_the_account_is_exact_on_10000_random_machines_and_configurations
 		random_config(&world);
 		world_plan(&world);
 		check_limits(&world);
-		for (size_t j = 0; j < world.plan->nr_nodes; j++)
+		for (size_t j = 0; j < world.plan->nr_nodes; j++) {
 			check_budget(&world, &world.plan->nodes[j]);
+			check_blocks(&world, &world.plan->nodes[j]);
+			coming_bytes += world.plan->nodes[j].coming_bytes;
+		}
 		for (size_t j = 0; j < world.plan->nr_pools; j++)
 			nr_refused[world.plan->pools[j].refusal]++;
 		granted_bytes = bytes_add(granted_bytes, world.plan->early_bytes);
@@ -219,6 +339,7 @@ START_TEST(test_the_account_is_exact_on_10000_random_machines_and_configurations
 	}
 	/* A generator that never gets anywhere would make all of this true. */
 	ck_assert_uint_gt(granted_bytes, 100 * TIB);
+	ck_assert_uint_gt(coming_bytes, 100 * TIB);
 	for (size_t i = 0; i < ELEMENTS(nr_refused); i++)
 		ck_assert_msg(nr_refused[i] > 50, "\"%s\" came only %u times",
 		              plan_refusal_text((enum plan_refusal) i), nr_refused[i]);
