@@ -108,7 +108,7 @@ static bool add_span(struct line *line, struct span span)
 
 	kept.text_bytes -= is_continued;
 	append(line, kept);
-	if (is_continued)
+	if (is_continued && line->text_bytes)
 		append(line, blank);
 	return is_continued;
 }

@@ -84,6 +84,17 @@ START_TEST(test_a_backslash_joins_lines_across_comments)
 }
 END_TEST
 
+START_TEST(test_a_backslash_alone_adds_nothing_in_front_of_a_line)
+{
+	static const char nothing[] = "\\\n  \\\n\t= 1\n";
+
+	ck_assert(!good("[Pool]\nKind=region\nSize=64G\n\\\n\\\n Required=no\n")->is_required);
+	good("\\\n[Pool]\n\\\nKind=region\n\\\n[X-Other]\n\\\n[Pool]\nSize=64G\n");
+	refused(nothing, strlen(nothing),
+	        "refused " FILE_ ":4: '= 1' is neither Key=value nor a [Section]\n");
+}
+END_TEST
+
 START_TEST(test_lines_are_counted_through_continuations)
 {
 	tree_pool("[Pool]\nKind=\\\n\\\n  region\n\nSize=1G\nEarly= \\\n  soon\nRequired=maybe\n");
@@ -364,6 +375,7 @@ int main(void)
 	tcase_add_test(syntax, test_a_sign_without_a_blank_belongs_to_the_value);
 	tcase_add_test(syntax, test_crlf_a_byte_order_mark_and_no_end_of_line_are_fine);
 	tcase_add_test(syntax, test_a_backslash_joins_lines_across_comments);
+	tcase_add_test(syntax, test_a_backslash_alone_adds_nothing_in_front_of_a_line);
 	tcase_add_test(syntax, test_lines_are_counted_through_continuations);
 	tcase_add_test(syntax, test_a_value_longer_than_the_librarys_buffer_is_whole);
 	tcase_add_test(syntax, test_a_value_of_many_blanks_is_whole);
