@@ -112,7 +112,10 @@ static void zones_parse(const char *text, enum memory_block_state state, struct 
 	}
 }
 
-/* Kernels before 4.10 have no such file, and let a block go anywhere. */
+/*
+ * Kernels before 4.10 have no such file, and let a block go anywhere.
+ * Return: 1 and the zones of *ret as the kernel says; 0 and any, for it does not; -errno.
+ */
 static int read_zones(const struct block_files *files, uint64_t block,
                       enum memory_block_state state, struct memory_block *ret)
 {
@@ -128,9 +131,10 @@ static int read_zones(const struct block_files *files, uint64_t block,
 		ret->is_movable_by_default = false;
 		return 0;
 	}
-	if (r >= 0)
-		zones_parse(text, state, ret);
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	zones_parse(text, state, ret);
+	return 1;
 }
 
 int block_files_zones(struct block_files *files, uint64_t block, enum memory_block_state state,
@@ -146,7 +150,7 @@ int block_files_zones(struct block_files *files, uint64_t block, enum memory_blo
 		if (r < 0)
 			return r;
 		/* More than one zone is said of offline blocks only. */
-		if (state == MEMORY_BLOCK_OFFLINE && found.zones == ANY_ZONE)
+		if (r == 1 && state == MEMORY_BLOCK_OFFLINE && found.zones == ANY_ZONE)
 			break;
 		r = block_files_state(files, block, &state);
 		if (r < 0)
