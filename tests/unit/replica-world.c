@@ -100,7 +100,7 @@ const char *replica_copy(const struct replica_world *world, const char *name)
 	return path;
 }
 
-static void make_directories(const char *path)
+void replica_make_directories(const char *path)
 {
 	scoped(freep) char *directory = strdup(path);
 
@@ -118,7 +118,7 @@ void replica_write(const struct replica_world *world, const char *name, uint64_t
 	const char *path = replica_original(world, name);
 	scoped(file_closep) FILE *file = NULL;
 
-	make_directories(path);
+	replica_make_directories(path);
 	file = fopen(path, "we");
 	ck_assert_ptr_nonnull(file);
 	for (uint64_t i = 0; i < bytes; i++)

@@ -56,6 +56,9 @@ void replica_world_close(struct replica_world *world);
 const char *replica_original(const struct replica_world *world, const char *name);
 const char *replica_copy(const struct replica_world *world, const char *name);
 
+/* The directories that @path is in, open to everybody. */
+void replica_make_directories(const char *path);
+
 /* Write an original, with its directories: bytes that @seed tells. */
 void replica_write(const struct replica_world *world, const char *name, uint64_t bytes,
                    unsigned seed);
