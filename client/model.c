@@ -373,6 +373,11 @@ uint64_t model_left_bytes(uint64_t total_bytes, uint64_t done_bytes, uint64_t sh
 	return left_bytes > short_bytes ? left_bytes - short_bytes : 0;
 }
 
+bool model_has_pages(const struct pool *pool)
+{
+	return strcmp(pool->kind, "block") != 0 && strcmp(pool->kind, "replica") != 0;
+}
+
 bool model_has_leases(const struct pool *pool)
 {
 	return strcmp(pool->kind, "region") == 0;

@@ -118,6 +118,9 @@ struct pool *model_pool(const struct model *model, const char *name);
 /* What is still to be done: neither done nor known to be missing. */
 uint64_t model_left_bytes(uint64_t total_bytes, uint64_t done_bytes, uint64_t short_bytes);
 
+/* Is @pool made of pages of a size? Memory blocks and files have none of their own. */
+bool model_has_pages(const struct pool *pool);
+
 /* What can be leased of @pool now; nothing of a pool of another kind than region. */
 bool model_has_leases(const struct pool *pool);
 uint64_t model_free_bytes(const struct pool *pool);

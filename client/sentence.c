@@ -102,6 +102,46 @@ char *sentence_progress(const struct model *model, char *const *names)
 	return text;
 }
 
+/* What a reason says to who has not read of it; of kinds whose reasons are all their own. */
+static const char *meaning(const char *kind, const char *reason)
+{
+	static const struct {
+		const char *kind, *reason, *words;
+	} meanings[] = {
+		{ "block", "busy", "the kernel had no time for it; meminitctl retry asks again" },
+		{ "block", "refused", "the kernel does not bring it online" },
+		{ "block", "zone-mismatch", "online in another zone than Zone= says" },
+		{ "block", "unsupported-zone", "it cannot go into the zone of Zone=" },
+		{ "block", "no-offline-memory", "the node has not so much to bring online" },
+		{ "block", "gone", "unplugged" },
+		{ "block", "offlined", "somebody took it offline" },
+		{ "block", "unreadable", "the kernel does not say how it is" },
+		{ "replica", "exceeds-reserve",
+		  "the node keeps its Reserve=; linked to the original" },
+		{ "replica", "exceeds-size",
+		  "the pool keeps to its Size=; linked to the original" },
+		{ "replica", "gone", "the original was removed" },
+		{ "replica", "changing", "the original does not stand still" },
+		{ "replica", "unreadable", "the original cannot be read" },
+		{ "replica", "no-mount",
+		  "the node has no tmpfs for it; nodeinitd --prepare mounts it" },
+	};
+	size_t i;
+
+	for (i = 0; i < ELEMENTS(meanings); i++)
+		if (strcmp(kind, meanings[i].kind) == 0 && strcmp(reason, meanings[i].reason) == 0)
+			return meanings[i].words;
+	return NULL;
+}
+
+/* What memory of a kind is not, when it is not in service. */
+static const char *lack(const char *kind)
+{
+	if (strcmp(kind, "block") == 0)
+		return "not online";
+	return strcmp(kind, "replica") == 0 ? "not copied" : "missing";
+}
+
 static bool is_missing(const struct share *share)
 {
 	return share->short_bytes || model_is_failed(share->state);
@@ -113,6 +153,7 @@ static void print_share(const struct pool *pool, const struct share *share, FILE
 	scoped(freep) char *state = text_escape(share->state);
 	scoped(freep) char *reason = text_escape(share->reason);
 	char missing[TEXT_MAX], total[TEXT_MAX];
+	const char *words = meaning(pool->kind, share->reason);
 	uint64_t missing_bytes = share->short_bytes;
 
 	if (!name || !state || !reason)
@@ -120,12 +161,25 @@ static void print_share(const struct pool *pool, const struct share *share, FILE
 	/* A cancelled share is not short: nobody has found out what is missing. */
 	if (!missing_bytes)
 		missing_bytes = model_left_bytes(share->total_bytes, share->done_bytes, 0);
-	fprintf(out, "pool %s, node %" PRIu32 ": %s, %s of %s missing", name, share->node_id, state,
+	fprintf(out, "pool %s, node %" PRIu32 ": %s, %s of %s %s", name, share->node_id, state,
 	        text_size(missing_bytes, false, missing),
-	        text_size(share->total_bytes, false, total));
+	        text_size(share->total_bytes, false, total), lack(pool->kind));
 	if (*reason)
-		fprintf(out, " (%s)", reason);
+		fprintf(out, " (%s%s%s)", reason, words ? ": " : "", words ? words : "");
 	fputc('\n', out);
+}
+
+bool sentence_has_refused_paths(const struct pool *pool)
+{
+	size_t i;
+
+	if (strcmp(pool->kind, "replica") != 0 ||
+	    (strcmp(pool->state, "degraded") != 0 && strcmp(pool->state, "failed") != 0))
+		return false;
+	for (i = 0; i < pool->nr_shares; i++)
+		if (is_missing(&pool->shares[i]) || *pool->shares[i].reason)
+			return false;
+	return true;
 }
 
 char *sentence_missing(const struct pool *pool)
@@ -145,7 +199,8 @@ char *sentence_missing(const struct pool *pool)
 			nr_missing++;
 		}
 	if (!nr_missing)
-		fprintf(out, "pool %s: %s\n", name ? name : "?", state ? state : "?");
+		fprintf(out, "pool %s: %s%s\n", name ? name : "?", state ? state : "?",
+		        sentence_has_refused_paths(pool) ? ", " SENTENCE_REFUSED_PATHS : "");
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model.h"
@@ -18,9 +19,18 @@ char *sentence_progress(const struct model *model, char *const *names);
 
 /*
  * What is missing of @pool, one line per node that did not reach its part, ends with a line break:
- * "pool guests, node 1: failed, 1.2 GiB of 4 GiB missing (fragmented)".
+ * "pool guests, node 1: failed, 1.2 GiB of 4 GiB missing (fragmented)". Reasons of memory blocks
+ * and of copies of files are explained behind their word.
  */
 char *sentence_missing(const struct pool *pool);
+
+/*
+ * A pool of copies is less than ready though no node lacks anything: some of its Paths= came to
+ * nothing, and nobody but the daemon's log says which.
+ */
+bool sentence_has_refused_paths(const struct pool *pool);
+#define SENTENCE_REFUSED_PATHS \
+	"some or all of its Paths= are refused; systemctl status nodeinitd says which and why"
 
 /* For model_has_refused(). Static. */
 #define SENTENCE_REFUSED \

@@ -87,7 +87,8 @@ static void print_missing(const struct model *model)
 		scoped(freep) char *lines = NULL;
 		char *line, *rest;
 
-		if (!pool->short_bytes && !model_is_failed(pool->state))
+		if (!pool->short_bytes && !model_is_failed(pool->state) &&
+		    !sentence_has_refused_paths(pool))
 			continue;
 		lines = sentence_missing(pool);
 		for (line = lines ? strtok_r(lines, "\n", &rest) : NULL; line;
@@ -218,8 +219,9 @@ static int print_pool(const struct client *client, const struct pool *pool)
 	                pool->is_required ? "" : ", not required");
 	print_state(client, name, pool->state, more);
 	print_amounts(client, pool->total_bytes, pool->done_bytes, pool->short_bytes, 0);
-	printf("    Kind: %s, pages of %s", kind ? kind : "?",
-	       text_size(pool->page_bytes, client->is_bytes, part));
+	printf("    Kind: %s", kind ? kind : "?");
+	if (model_has_pages(pool))
+		printf(", pages of %s", text_size(pool->page_bytes, client->is_bytes, part));
 	if (pool->region_bytes)
 		printf(", regions of %s", text_size(pool->region_bytes, client->is_bytes, part));
 	if (model_has_leases(pool))
@@ -228,7 +230,10 @@ static int print_pool(const struct client *client, const struct pool *pool)
 		printf(", %s leased", text_size(pool->leased_bytes, client->is_bytes, part));
 	if (pool->draining_bytes)
 		printf(", %s draining", text_size(pool->draining_bytes, client->is_bytes, part));
-	printf("\n\n");
+	putchar('\n');
+	if (sentence_has_refused_paths(pool))
+		puts(" Refused: " SENTENCE_REFUSED_PATHS);
+	putchar('\n');
 	return tables_shares(client, pool);
 }
 

@@ -168,7 +168,7 @@ static int fill_pool(const struct client *client, struct libscols_line *line,
 	scoped(freep) char *reasons = sentence_reasons(pool, client->is_bytes);
 
 	if (cell(line, 0, pool->name) < 0 || cell(line, 1, pool->kind) < 0 ||
-	    cell_size(client, line, 2, pool->page_bytes) < 0 ||
+	    cell_size_if(client, line, 2, model_has_pages(pool), pool->page_bytes) < 0 ||
 	    cell_size_if(client, line, 3, pool->region_bytes, pool->region_bytes) < 0 ||
 	    cell_state(line, 4, pool->state) < 0 ||
 	    cell_size(client, line, 5, pool->done_bytes) < 0 ||

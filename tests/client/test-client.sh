@@ -776,6 +776,57 @@ test_watch_follows_what_is_refilled_of_a_ready_host() {
 	run_behind watch; tell await GetAll 2; tell pool guests BytesDone=$((6 * GIB))
 	tell pool guests BytesDraining=$((2 * GIB)); ended; is 0; err "ready, 75 %, 6 GiB of 8 GiB, 2 GiB draining"; no err refilling
 }
+test_blocks_and_copies_have_no_pages_and_no_leases() {
+	two_nodes; tell pool dimms Kind=block PageSize=4096 State=ready BytesTotal=$GIB BytesDone=$GIB
+	tell pool text Kind=replica PageSize=4096 State=deferred BytesTotal=$GIB BytesDone=$((GIB / 2))
+	run pools; is 0
+	grep -Eq '^dimms +block +- +- ready +1 GiB +1 GiB +0 B +- +- +- +-$' "$work/out"
+	grep -Eq '^text +replica +- +- deferred +512 MiB +1 GiB +0 B +- +- +- +-$' "$work/out"
+	run status dimms; is 0; grep -qx '    Kind: block' "$work/out"; run status text; is 3; grep -qx '    Kind: replica' "$work/out"
+	run status guests; out "Kind: region, pages of 2 MiB"
+}
+test_reasons_of_blocks_and_copies_are_explained() {
+	two_nodes; tell pool dimms Kind=block State=failed BytesTotal=$((2 * GIB)) BytesShort=$GIB
+	tell share dimms 0 ready $GIB 0 $GIB 0 -
+	while IFS=: read -r reason words; do
+		tell share dimms 1 failed $GIB 0 0 $GIB "$reason"; run wait dimms; is 1
+		[ "$(<"$work/err")" = "meminitctl: pool dimms, node 1: failed, 1 GiB of 1 GiB not online ($reason: $words)" ]
+	done <<-'END'
+		busy:the kernel had no time for it; meminitctl retry asks again
+		refused:the kernel does not bring it online
+		zone-mismatch:online in another zone than Zone= says
+		unsupported-zone:it cannot go into the zone of Zone=
+		no-offline-memory:the node has not so much to bring online
+		unreadable:the kernel does not say how it is
+		gone:unplugged
+		offlined:somebody took it offline
+	END
+	run pools dimms; grep -Eq ' offlined on 1$' "$work/out"
+	tell pool text Kind=replica State=degraded BytesTotal=$GIB BytesShort=$((GIB / 4))
+	while IFS=: read -r reason words; do
+		tell share text 0 degraded $GIB 0 $((GIB / 4 * 3)) $((GIB / 4)) "$reason"; run status; is 3
+		out "pool text, node 0: degraded, 256 MiB of 1 GiB not copied ($reason: $words)"
+	done <<-'END'
+		exceeds-reserve:the node keeps its Reserve=; linked to the original
+		exceeds-size:the pool keeps to its Size=; linked to the original
+		gone:the original was removed
+		changing:the original does not stand still
+		unreadable:the original cannot be read
+		no-mount:the node has no tmpfs for it; nodeinitd --prepare mounts it
+	END
+	# Another kind may have the same word with another meaning.
+	tell pool guests State=failed; tell share guests 0 failed $GIB 0 0 $GIB exceeds-reserve
+	run status; out "pool guests, node 0: failed, 1 GiB of 1 GiB missing (exceeds-reserve)"
+}
+test_refused_paths_of_a_pool_that_lacks_nothing_are_said() {
+	two_nodes; tell pool text Kind=replica State=degraded BytesTotal=$GIB BytesDone=$GIB; tell share text 0 ready $GIB 0 $GIB 0 -
+	run status; out "pool text: degraded, some or all of its Paths= are refused"
+	run status text; is 0; out " Refused: some or all of its Paths= are refused; systemctl status nodeinitd"
+	tell pool text State=failed; run wait text; is 1; err "pool text: failed, some or all of its Paths= are refused"
+	tell share text 0 degraded $GIB 0 0 $GIB no-mount; run status text; no out Paths=
+	tell share text 0 ready $GIB 0 $GIB 0 -; tell pool text State=ready; run status; no out Paths=; run status text; no out Refused
+	tell pool text State=degraded Kind=region; run status; no out Paths=
+}
 test_a_number_of_one_has_no_plural() {
 	tell node 0 Threads=1 State=ready; run status 0; is 0; out ", 1 thread"; no out threads
 	tell node 0 Threads=2; run status 0; out ", 2 threads"
