@@ -299,7 +299,8 @@ static int print_accounts(const struct plan *plan, FILE *out)
 		r = add_account_totals(table, plan);
 	if (r < 0)
 		return r;
-	fputs("Where the memory goes (for each node):\n\n", out);
+	fprintf(out, "Where the memory goes (for each node%s):\n\n",
+	        is_all_online ? "" : "; MEMORY with what is COMING of what is OFFLINE");
 	return table_print(table);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../daemon/machine/block-record.h"
 #include "../lib/tree.h"
 #include "plan-world.h"
 #include "suite.h"
@@ -166,6 +167,37 @@ START_TEST(test_a_machine_that_has_only_node_1_with_blocks_from_40_on_works)
 }
 END_TEST
 
+START_TEST(test_blocks_that_are_offline_or_on_record_are_planned_for_and_come_to_other_pools)
+{
+	struct block_record *record = NULL;
+	struct kernel *kernel;
+
+	build("only-node-1");
+	for (uint64_t block = 50; block < 58; block++)
+		tree_set_block_state(tree, block, "offline");
+	tree_set_block_zones(tree, 52, "Normal");
+	tree_set_block_zones(tree, 53, "none");
+	ck_assert_int_eq(block_record_open(NULL, &record, NULL), 0);
+	ck_assert_int_eq(block_record_add(record, 49), 0);
+	machine = machine_free(machine);
+	ck_assert_int_eq(kernel_open(tree->root, &kernel), 0);
+	ck_assert_int_eq(machine_probe_with(kernel, record, &machine), 0);
+	kernel_close(kernel);
+	block_record_free(record);
+	world_add_pool(&world, "a", POOL_BLOCK, NULL)->early = POOL_EARLY_NONE;
+	world_add_pool(&world, "b", POOL_REGION, "50%");
+	world_plan_on(&world, machine);
+	ck_assert_str_eq(world_blocks_text(&world, 1, "a"), "52,@49-51,54-57");
+	world_expect(&world, 1, "a", 8 * machine->block_bytes, machine->block_bytes,
+	             PLAN_UNSUPPORTED_ZONE);
+	ck_assert_uint_eq(world.plan->nodes[0].offline_bytes, 8 * machine->block_bytes);
+	ck_assert_uint_eq(world.plan->nodes[0].coming_bytes, 7 * machine->block_bytes);
+	ck_assert_uint_eq(world.plan->nodes[0].memory_bytes, 16 * GIB - machine->block_bytes);
+	ck_assert_uint_eq(world.plan->nodes[0].spanned_bytes, 16 * GIB);
+	world_expect(&world, 1, "b", 7 * GIB, 0, PLAN_ACCEPTED);
+}
+END_TEST
+
 START_TEST(test_a_64k_kernel_has_512m_for_huge_and_no_1g)
 {
 	build("arm-64k");
@@ -278,6 +310,9 @@ int main(void)
 	tcase_add_test(cases, test_every_table_is_planned_for);
 	tcase_add_test(cases, test_node_ids_with_gaps_and_without_cpus_are_helped_by_the_nearest);
 	tcase_add_test(cases, test_a_machine_that_has_only_node_1_with_blocks_from_40_on_works);
+	tcase_add_test(
+		cases,
+		test_blocks_that_are_offline_or_on_record_are_planned_for_and_come_to_other_pools);
 	tcase_add_test(cases, test_a_64k_kernel_has_512m_for_huge_and_no_1g);
 	tcase_add_test(cases,
 	               test_memory_without_cpus_has_the_nearest_and_cpus_without_memory_no_share);

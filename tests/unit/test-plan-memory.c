@@ -115,6 +115,16 @@ static void setup(void)
 	world_add_pool(&world, "d", POOL_REGION, "1K");
 	world_add_pool(&world, "e", POOL_REGION, "16G");
 	world_add_pool(&world, "f", POOL_REGION, NULL);
+	world_add_pool(&world, "g", POOL_BLOCK, "512M")->zone = POOL_ZONE_MOVABLE;
+	world_add_pool(&world, "h", POOL_BLOCK, "512M");
+	world_set_minimum(world_add_pool(&world, "i", POOL_REPLICA, NULL), "1G");
+	for (size_t i = 0; i < 25; i++)
+		(void) world_add_refused(&world.pools[8], "/srv/a", ORIGINAL_HIDDEN);
+	world_add_file(&world.pools[8], "/srv/b", GIB);
+	world_add_file(&world.pools[8], "/srv/c", 9 * GIB);
+	world_add_blocks(&world, 0, 8)->zones = MACHINE_ZONE_KERNEL;
+	world_add_blocks(&world, 1, 2);
+	world_add_blocks(&world, 2, 1)->zones = 0;
 	world.config.notes = &note;
 	world.config.nr_notes = 1;
 	world_plan(&world);

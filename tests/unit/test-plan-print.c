@@ -182,6 +182,80 @@ static void expect_document(const struct plan *plan)
 		                 plan->warnings[i]);
 }
 
+/* Blocks on two nodes, and files that do not all fit on one of them. */
+static void build_blocks_and_files(void)
+{
+	struct pool_config *files;
+
+	world_add_node(&world, 0, 16 * GIB);
+	world_add_node(&world, 1, GIB);
+	world_add_blocks(&world, 0, 32);
+	world_add_blocks(&world, 1, 8);
+	world_set_size_on(world_add_pool(&world, "dimm", POOL_BLOCK, NULL), 1, "1280M");
+	world_set_size_on(&world.pools[0], 0, "2G");
+	files = world_add_pool(&world, "files", POOL_REPLICA, NULL);
+	world_add_file(files, "/srv/a", GIB);
+	world_add_file(files, "/srv/b", GIB);
+	world_add_file(files, "/srv/c", 3 * GIB);
+	world_add_refused(files, "/srv/d", ORIGINAL_DIRECTORY);
+	world_plan(&world);
+}
+
+START_TEST(test_the_json_document_has_what_is_offline_and_what_is_linked)
+{
+	struct json_object *node;
+
+	build_blocks_and_files();
+	print(plan_print_json);
+	document = json_tokener_parse(text);
+	ck_assert_ptr_nonnull(document);
+	expect_document(world.plan);
+	node = json_object_array_get_idx(get(document, "nodes"), 0);
+	expect_bytes(node, "offline", 4 * GIB);
+	expect_bytes(node, "coming", 2 * GIB);
+	expect_bytes(node, "memory", 18 * GIB);
+	node = json_object_array_get_idx(get(document, "nodes"), 1);
+	expect_bytes(json_object_array_get_idx(get(node, "shares"), 1), "files", 3);
+	expect_bytes(json_object_array_get_idx(get(node, "shares"), 1), "linked", 2);
+}
+END_TEST
+
+START_TEST(test_the_text_has_what_is_offline_and_what_is_linked)
+{
+	build_blocks_and_files();
+	print(plan_print_text);
+	ck_assert_str_eq(
+		text,
+		"What the nodes bring into service (amounts are for each node):\n"
+		"\n"
+		" NODE POOL  KIND    PAGE SIZE   EARLY DEFERRED REFUSED\n"
+		"    0 dimm  block       4 KiB 640 MiB  1.3 GiB -\n"
+		"    0 files replica     4 KiB 1.4 GiB  3.5 GiB -\n"
+		"    1 dimm  block       4 KiB   1 GiB        - 256 MiB no-offline-memory\n"
+		"    1 files replica     4 KiB   1 GiB        - 4 GiB exceeds-reserve, 2 of 3 "
+	        "files linked to the original\n"
+		"total                           4 GiB  4.9 GiB 4.2 GiB\n"
+		"\n"
+		"Where the memory goes (for each node; MEMORY with what is COMING of what is "
+	        "OFFLINE):\n"
+		"\n"
+		" NODE MEMORY COMING OFFLINE POOLS  RESERVED UNCLAIMED EARLY BUDGET WORKER CPUS\n"
+		"    0 18 GiB  2 GiB   4 GiB 5 GiB 921.5 MiB  12.1 GiB        2 GiB 0-1\n"
+		"    1  2 GiB  1 GiB   1 GiB 1 GiB   256 MiB   768 MiB        2 GiB 2-3\n"
+		"total 20 GiB  3 GiB   5 GiB 6 GiB   1.1 GiB  12.8 GiB        4 GiB \n"
+		"\n"
+		"warning: pool dimm: 256 MiB refused on node 1: more than the memory blocks that "
+	        "are offline there and in no other pool\n"
+		"warning: pool dimm: will fail: Minimum= is 1.2 GiB on node 1, and 1 GiB can be "
+	        "had there\n"
+		"warning: /etc/nodeinit/pools.d/a.pool:7: Paths=/srv/d is a directory; accepted: "
+	        "regular files\n"
+		"warning: pool files: 4 GiB refused on node 1: Reserve= keeps it for the rest of "
+	        "the system\n"
+		"warning: node 0: 2 GiB offline, no pool of kind block takes them\n");
+}
+END_TEST
+
 START_TEST(test_the_json_document_read_back_is_the_plan)
 {
 	build();
@@ -296,6 +370,8 @@ START_TEST(test_nodes_that_differ_in_anything_have_lines_of_their_own)
 	share = &node->shares[0];
 	ck_assert_uint_eq(count_groups(), 2); /* one in each table */
 	ck_assert_uint_eq(groups_with_other(&node->memory_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&node->coming_bytes), 1);
+	ck_assert_uint_eq(groups_with_other(&node->offline_bytes), 1);
 	ck_assert_uint_eq(groups_with_other(&node->early_budget_bytes), 1);
 	ck_assert_uint_eq(groups_with_other(&node->early_bytes), 1);
 	ck_assert_uint_eq(groups_with_other(&node->deferred_bytes), 1);
@@ -311,6 +387,18 @@ START_TEST(test_nodes_that_differ_in_anything_have_lines_of_their_own)
 	ck_assert_uint_eq(count_groups(), 1);
 	share->refusal = PLAN_ACCEPTED;
 	node->nr_shares = 0;
+	ck_assert_uint_eq(count_groups(), 1);
+}
+END_TEST
+
+START_TEST(test_nodes_with_other_links_have_lines_of_their_own)
+{
+	world_add_node(&world, 0, 64 * GIB);
+	world_add_node(&world, 1, 64 * GIB);
+	world_add_file(world_add_pool(&world, "a", POOL_REPLICA, NULL), "/srv/a", 0);
+	world_plan(&world);
+	ck_assert_uint_eq(count_groups(), 2);
+	world.plan->nodes[1].shares[0].copies[0].is_linked = true;
 	ck_assert_uint_eq(count_groups(), 1);
 }
 END_TEST
@@ -353,6 +441,9 @@ int main(void)
 
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_add_test(cases, test_the_json_document_read_back_is_the_plan);
+	tcase_add_test(cases, test_the_json_document_has_what_is_offline_and_what_is_linked);
+	tcase_add_test(cases, test_the_text_has_what_is_offline_and_what_is_linked);
+	tcase_add_test(cases, test_nodes_with_other_links_have_lines_of_their_own);
 	tcase_add_test(cases, test_an_empty_plan_is_a_document_too);
 	tcase_add_test(cases, test_bytes_above_63_bits_are_printed_as_they_are);
 	tcase_add_test(cases, test_the_json_document_is_for_eyes_too);
