@@ -172,17 +172,16 @@ static void share_look(const struct inventory *inventory, struct managed_share *
 static void pool_look(const struct inventory *inventory, struct managed_pool *pool,
                       uint64_t now_usec)
 {
-	pool->state = SHARE_READY;
-	if (pool->is_empty)
-		pool->state = SHARE_FAILED;
-	else if (pool->nr_refused_paths > 0)
-		pool->state = SHARE_DEGRADED;
+	bool is_awaited = false;
+
+	pool->state = pool->nr_refused_paths > 0 ? SHARE_DEGRADED : SHARE_READY;
 	pool->declared_bytes = pool->done_bytes = pool->short_bytes = 0;
 	pool->leased_bytes = pool->draining_bytes = 0;
 	for (size_t i = 0; i < pool->nr_shares; i++) {
 		struct managed_share *share = &pool->shares[i];
 
 		share_look(inventory, share, now_usec);
+		is_awaited |= share->is_awaited && share->state == SHARE_WAITING;
 		pool->state = share_state_worse(pool->state, share->state);
 		pool->declared_bytes = bytes_add(pool->declared_bytes, share->declared_bytes);
 		pool->done_bytes += share->done_bytes;
@@ -190,6 +189,9 @@ static void pool_look(const struct inventory *inventory, struct managed_pool *po
 		pool->draining_bytes += share->draining_bytes;
 		pool->short_bytes = bytes_add(pool->short_bytes, managed_share_short_bytes(share));
 	}
+	/* what comes to nothing now may come to something yet */
+	if (pool->is_empty && !is_awaited)
+		pool->state = SHARE_FAILED;
 }
 
 /* Add one share to its node; tell whether it is the one at work. */

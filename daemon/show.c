@@ -196,6 +196,7 @@ int manager_timeline(void *arg, struct timeline_entry **ret, size_t *ret_nr)
 				.nr_threads = share->stages[stage].nr_threads,
 				.cpu_usec = share->stages[stage].cpu_usec,
 				.nr_attempts = share->detail.nr_attempts,
+				.nr_by_other = share->detail.nr_by_other,
 			};
 		}
 	}

@@ -89,4 +89,5 @@ struct timeline_entry {
 	unsigned nr_threads;
 	uint64_t cpu_usec;
 	unsigned nr_attempts;
+	unsigned nr_by_other; /* kind block: memory blocks that somebody else brought online */
 };

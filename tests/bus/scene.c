@@ -62,7 +62,7 @@ static int timeline(void *arg, struct timeline_entry **ret, size_t *ret_nr)
 	(void) arg;
 	ck_assert_ptr_nonnull(entries);
 	entries[0] =
-		(struct timeline_entry){ 3, "guests", "early", "settled", 10, 20, 30, 4, 50, 6 };
+		(struct timeline_entry){ 3, "guests", "early", "settled", 10, 20, 30, 4, 50, 6, 3 };
 	entries[1] = (struct timeline_entry){
 		.node_id = 4, .pool = "guests", .stage = "deferred", .state = "waiting"
 	};
