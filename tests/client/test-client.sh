@@ -804,7 +804,7 @@ test_reasons_of_blocks_and_copies_are_explained() {
 	run pools dimms; grep -Eq ' offlined on 1$' "$work/out"
 	tell pool text Kind=replica State=degraded BytesTotal=$GIB BytesShort=$((GIB / 4))
 	while IFS=: read -r reason words; do
-		tell share text 0 degraded $GIB 0 $((GIB / 4 * 3)) $((GIB / 4)) "$reason"; run status; is 3
+		tell share text 0 degraded $GIB 0 $((GIB * 3 / 4)) $((GIB / 4)) "$reason"; run status; is 3
 		out "pool text, node 0: degraded, 256 MiB of 1 GiB not copied ($reason: $words)"
 	done <<-'END'
 		exceeds-reserve:the node keeps its Reserve=; linked to the original

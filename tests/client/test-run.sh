@@ -7,6 +7,7 @@
 # Each test_* function is one test; those called test_root_* are for root, in a mount namespace of
 # their own, and the others run twice where root runs them: also as a user without rights.
 # shellcheck disable=SC2317 # the tests are called by name
+# shellcheck disable=SC2016 # for the command's shell
 set -u
 export LC_ALL=C.UTF-8
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin # other folders may be closed to the user without rights
