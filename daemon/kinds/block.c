@@ -216,12 +216,9 @@ static bool item_recheck(struct block_share *blocks, struct block_item *item)
 
 	switch (block_look(blocks->share.context->kernel, &item->wanted, &zones, &error)) {
 	case BLOCK_IS_RIGHT:
-		item->is_open = false;
-		if (!item->is_done)
-			item_set_done(blocks, item);
+		item_set_done(blocks, item);
 		break;
 	case BLOCK_IS_MISMATCHED:
-		item->is_open = false;
 		item_set(blocks, item, false, false, REASON_ZONE_MISMATCH, 0);
 		break;
 	case BLOCK_IS_OFFLINE:
@@ -233,7 +230,6 @@ static bool item_recheck(struct block_share *blocks, struct block_item *item)
 		}
 		return item->reason == REASON_GONE;
 	case BLOCK_IS_GONE:
-		item->is_open = false;
 		item_set(blocks, item, false, false, REASON_GONE, 0);
 		break;
 	default:
@@ -279,7 +275,7 @@ static void settle(struct block_share *blocks, struct block_stage *stage, bool i
 
 		if (is_given_up(item, is_cancelled))
 			block_record_set_given_up(record, item->wanted.block, true);
-		if (item->is_open && !item->is_done && item->reason == REASON_NONE)
+		if (!item->is_done && item->reason == REASON_NONE)
 			item_set(blocks, item, false, false, REASON_INTERRUPTED, 0);
 		item->is_open = false;
 	}
@@ -359,7 +355,6 @@ static int block_share_shrink(struct share *share, uint64_t keep_bytes)
 		item_set(blocks, &blocks->items[i], false, false, REASON_NONE, 0);
 	(void) pthread_mutex_lock(&blocks->lock);
 	blocks->nr_items = nr_kept;
-	blocks->first_missing = bytes_min(blocks->first_missing, nr_kept);
 	(void) pthread_mutex_unlock(&blocks->lock);
 	for (unsigned i = 0; i < NR_STAGES; i++) {
 		struct block_stage *stage = &blocks->stages[i];

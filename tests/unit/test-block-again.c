@@ -159,6 +159,11 @@ START_TEST(test_a_cancel_halfway_keeps_what_is_online_and_names_what_was_not_beg
 	block_drive_run(&blocks);
 	block_drive_expect(&blocks, 5, 0, REASON_NONE, "");
 	block_drive_expect_writes(&blocks, 6);
+
+	/* A Retry that is cancelled loses nothing. */
+	ck_assert_int_eq(block_ops.prepare(deferred), 1);
+	ck_assert_int_eq(block_ops.finish(deferred, true), 0);
+	block_drive_expect(&blocks, 5, 0, REASON_NONE, "");
 }
 END_TEST
 
@@ -264,8 +269,28 @@ START_TEST(test_a_recheck_tells_what_is_left_and_brings_nothing_online)
 	expect_recheck(0);
 	block_drive_expect(&blocks, 4, 2, REASON_OFFLINED, "memory42");
 	kernel_model_do_block(model, 42, MODEL_UNPLUGS);
+	kernel_model_refuse_reads(model, "/sys/devices/system/memory/memory41/state", ENODEV);
+	kernel_model_hide(model, "/sys/devices/system/memory/memory41/online");
+	kernel_model_hide(model, "/sys/devices/system/node/node1/memory41");
 	expect_recheck(0);
-	block_drive_expect(&blocks, 4, 2, REASON_GONE, "memory42");
+	block_drive_expect(&blocks, 3, 3, REASON_GONE, "memory41");
+}
+END_TEST
+
+START_TEST(test_a_recheck_looks_at_both_parts)
+{
+	block_drive_add(&blocks, 40, 4, ZONE_BOTH, POOL_ZONE_AUTO);
+	block_drive_make(&blocks, 2);
+	block_drive_expect(&blocks, 0, 0, REASON_NONE, "");
+	block_drive_run(&blocks);
+	kernel_model_do_block(model, 40, MODEL_UNPLUGS);
+	expect_recheck(0);
+	kernel_model_add_block(model, DRIVE_NODE, 40, ZONE_BOTH);
+	kernel_model_do_block(model, 43, MODEL_OFFLINES);
+	expect_recheck(1);
+	block_drive_expect(&blocks, 2, 2, REASON_GONE, "memory40");
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 3, 1, REASON_OFFLINED, "memory43");
 }
 END_TEST
 
@@ -297,71 +322,23 @@ END_TEST
 
 START_TEST(test_a_block_that_is_plugged_in_again_is_brought_online_and_no_other)
 {
-	make_ready(5);
+	make(5);
+	kernel_model_fail_block(model, 44, 5, EBUSY);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 4, 1, REASON_BUSY, "memory44");
+	block_drive_expect_writes(&blocks, 9);
 	kernel_model_do_block(model, 41, MODEL_OFFLINES);
 	kernel_model_do_block(model, 42, MODEL_UNPLUGS);
 	expect_recheck(0);
 	kernel_model_add_block(model, DRIVE_NODE, 42, ZONE_BOTH);
 	expect_recheck(1);
 	block_drive_run(&blocks);
-	block_drive_expect(&blocks, 4, 1, REASON_OFFLINED, "memory41");
-	block_drive_expect_writes(&blocks, 6);
-	expect_recheck(0);
-	/* Told to, it brings the other one, too. */
+	block_drive_expect(&blocks, 3, 2, REASON_OFFLINED, "memory41");
+	block_drive_expect_writes(&blocks, 10);
+	/* Told to, it brings the others, too. */
 	block_drive_run(&blocks);
 	block_drive_expect(&blocks, 5, 0, REASON_NONE, "");
-	block_drive_expect_writes(&blocks, 7);
-}
-END_TEST
-
-START_TEST(test_a_share_is_the_same_as_long_as_blocks_zones_and_the_split_are)
-{
-	struct plan_share *planned = &blocks.planned;
-
-	block_drive_add(&blocks, 40, 4, ZONE_BOTH, POOL_ZONE_AUTO);
-	block_drive_make(&blocks, 2);
-	ck_assert(block_ops.share_is_same(blocks.share, planned));
-	planned->nr_blocks--;
-	ck_assert(!block_ops.share_is_same(blocks.share, planned));
-	planned->nr_blocks++;
-	blocks.blocks[3].block = 99;
-	ck_assert(!block_ops.share_is_same(blocks.share, planned));
-	blocks.blocks[3].block = 43;
-	blocks.blocks[0].zone = POOL_ZONE_MOVABLE;
-	ck_assert(!block_ops.share_is_same(blocks.share, planned));
-	blocks.blocks[0].zone = POOL_ZONE_AUTO;
-	planned->early_bytes -= BLOCK_BYTES;
-	ck_assert(!block_ops.share_is_same(blocks.share, planned));
-	planned->early_bytes += BLOCK_BYTES;
-	ck_assert(block_ops.share_is_same(blocks.share, planned));
-}
-END_TEST
-
-START_TEST(test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_online)
-{
-	block_drive_add(&blocks, 40, 6, ZONE_BOTH, POOL_ZONE_AUTO);
-	block_drive_make(&blocks, 2);
-	kernel_model_fail_block(model, 44, UINT_MAX, EINVAL);
-	block_drive_run(&blocks);
-	block_drive_expect(&blocks, 5, 1, REASON_REFUSED, "memory44");
-
-	ck_assert_int_eq(block_ops.share_shrink(blocks.share, 2 * BLOCK_BYTES + 1), 0);
-	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
-	ck_assert_uint_eq(blocks.share->parts[STAGE_EARLY].want_bytes, 2 * BLOCK_BYTES);
-	ck_assert_uint_eq(blocks.share->parts[STAGE_DEFERRED].want_bytes, BLOCK_BYTES);
-	block_drive_run(&blocks);
-	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
-
-	ck_assert_int_eq(block_ops.share_shrink(blocks.share, BLOCK_BYTES), 0);
-	block_drive_expect(&blocks, 1, 0, REASON_NONE, "");
-	ck_assert_uint_eq(blocks.share->parts[STAGE_EARLY].want_bytes, BLOCK_BYTES);
-	ck_assert_uint_eq(blocks.share->parts[STAGE_DEFERRED].want_bytes, 0);
-	ck_assert_int_eq(block_ops.share_shrink(blocks.share, 0), 0);
-	block_drive_expect(&blocks, 0, 0, REASON_NONE, "");
-	block_drive_expect_writes(&blocks, 6);
-	for (unsigned i = 40; i < 46; i++)
-		ck_assert_int_eq(kernel_model_block_state(model, i),
-		                 i == 44 ? MODEL_BLOCK_OFFLINE : MODEL_BLOCK_ONLINE);
+	block_drive_expect_writes(&blocks, 12);
 }
 END_TEST
 
@@ -390,11 +367,9 @@ int main(void)
 	tcase_add_loop_test(
 		again, test_what_was_ours_and_was_offline_since_is_of_who_brings_it_online, 0, 2);
 	tcase_add_test(again, test_a_recheck_tells_what_is_left_and_brings_nothing_online);
+	tcase_add_test(again, test_a_recheck_looks_at_both_parts);
 	tcase_add_test(again, test_a_recheck_counts_what_somebody_else_has_brought_online);
 	tcase_add_test(again, test_a_block_that_is_plugged_in_again_is_brought_online_and_no_other);
-	tcase_add_test(again, test_a_share_is_the_same_as_long_as_blocks_zones_and_the_split_are);
-	tcase_add_test(again,
-	               test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_online);
 	suite_add_tcase(suite, again);
 	return suite_main(suite);
 }

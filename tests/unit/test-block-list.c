@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a share of memory blocks is about: the list, when it is another one, and when it shrinks. */
+#include <errno.h>
+#include <limits.h>
+
+#include "block-drive.h"
+#include "suite.h"
+
+static struct block_drive blocks;
+static struct kernel_model *model;
+
+static void open_drive(void)
+{
+	block_drive_open(&blocks);
+	model = blocks.drive.model;
+}
+
+static void close_drive(void)
+{
+	block_drive_close(&blocks);
+}
+
+START_TEST(test_a_share_is_the_same_as_long_as_blocks_zones_and_the_split_are)
+{
+	struct plan_share *planned = &blocks.planned;
+
+	block_drive_add(&blocks, 40, 4, ZONE_BOTH, POOL_ZONE_AUTO);
+	block_drive_make(&blocks, 2);
+	ck_assert(block_ops.share_is_same(blocks.share, planned));
+	planned->nr_blocks--;
+	ck_assert(!block_ops.share_is_same(blocks.share, planned));
+	planned->nr_blocks++;
+	blocks.blocks[3].block = 99;
+	ck_assert(!block_ops.share_is_same(blocks.share, planned));
+	blocks.blocks[3].block = 43;
+	blocks.blocks[0].zone = POOL_ZONE_MOVABLE;
+	ck_assert(!block_ops.share_is_same(blocks.share, planned));
+	blocks.blocks[0].zone = POOL_ZONE_AUTO;
+	planned->early_bytes -= BLOCK_BYTES;
+	ck_assert(!block_ops.share_is_same(blocks.share, planned));
+	planned->early_bytes += BLOCK_BYTES;
+	ck_assert(block_ops.share_is_same(blocks.share, planned));
+}
+END_TEST
+
+START_TEST(test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_online)
+{
+	block_drive_add(&blocks, 40, 6, ZONE_BOTH, POOL_ZONE_AUTO);
+	block_drive_make(&blocks, 2);
+	kernel_model_fail_block(model, 44, UINT_MAX, EINVAL);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 5, 1, REASON_REFUSED, "memory44");
+
+	ck_assert_int_eq(block_ops.share_shrink(blocks.share, 2 * BLOCK_BYTES + 1), 0);
+	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
+	ck_assert_uint_eq(blocks.share->parts[STAGE_EARLY].want_bytes, 2 * BLOCK_BYTES);
+	ck_assert_uint_eq(blocks.share->parts[STAGE_DEFERRED].want_bytes, BLOCK_BYTES);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
+
+	ck_assert_int_eq(block_ops.share_shrink(blocks.share, BLOCK_BYTES), 0);
+	block_drive_expect(&blocks, 1, 0, REASON_NONE, "");
+	ck_assert_uint_eq(blocks.share->parts[STAGE_EARLY].want_bytes, BLOCK_BYTES);
+	ck_assert_uint_eq(blocks.share->parts[STAGE_DEFERRED].want_bytes, 0);
+	ck_assert_int_eq(block_ops.share_shrink(blocks.share, 0), 0);
+	block_drive_expect(&blocks, 0, 0, REASON_NONE, "");
+	block_drive_expect_writes(&blocks, 6);
+	for (unsigned i = 40; i < 46; i++)
+		ck_assert_int_eq(kernel_model_block_state(model, i),
+		                 i == 44 ? MODEL_BLOCK_OFFLINE : MODEL_BLOCK_ONLINE);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("block-list");
+	TCase *list = tcase_create("list");
+
+	tcase_add_checked_fixture(list, open_drive, close_drive);
+	tcase_add_test(list, test_a_share_is_the_same_as_long_as_blocks_zones_and_the_split_are);
+	tcase_add_test(list,
+	               test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_online);
+	suite_add_tcase(suite, list);
+	return suite_main(suite);
+}
