@@ -83,6 +83,7 @@ static bool subtract_present(struct inventory *inventory, struct plan_node *delt
 {
 	bool is_anything = false;
 
+	/* what is a list is there as a whole, or not at all */
 	for (size_t i = 0; i < delta->nr_shares; i++) {
 		struct plan_share *want = &delta->shares[i];
 		struct managed_share *share = managed_pool_share(
@@ -96,7 +97,9 @@ static bool subtract_present(struct inventory *inventory, struct plan_node *delt
 		want->early_bytes =
 			bytes_min(more_bytes, bytes_left(want->early_bytes, had_early_bytes));
 		want->deferred_bytes = more_bytes - want->early_bytes;
-		is_anything |= more_bytes > 0;
+		if (share->nr_pieces > 0)
+			want->nr_copies = 0;
+		is_anything |= more_bytes > 0 || want->nr_copies > 0;
 	}
 	return is_anything;
 }
@@ -294,8 +297,8 @@ static void share_drop_empty(struct inventory *inventory, struct managed_share *
 	for (size_t i = 0; i < share->nr_pieces; i++) {
 		struct piece *piece = &share->pieces[i];
 
-		if (piece_bytes(piece) > 0 || !run_is_idle(piece->run) ||
-		    piece_lent(piece) != PIECE_LENT_NONE) {
+		if (piece_bytes(piece) > 0 || piece->share->ops->share_is_same ||
+		    !run_is_idle(piece->run) || piece_lent(piece) != PIECE_LENT_NONE) {
 			share->pieces[nr_kept++] = *piece;
 			continue;
 		}

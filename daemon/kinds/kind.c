@@ -150,7 +150,9 @@ int shares_new(const struct kind_context *context, const struct plan_node *node,
 	for (; making.nr_shares < node->nr_shares && r == 0; making.nr_shares++) {
 		const struct plan_share *planned = &node->shares[making.nr_shares];
 
-		if (planned->early_bytes > 0 || planned->deferred_bytes > 0)
+		/* a share of links only has no bytes */
+		if (planned->early_bytes > 0 || planned->deferred_bytes > 0 ||
+		    planned->nr_copies > 0)
 			r = share_make(&making, planned, &making.shares[making.nr_shares]);
 	}
 	if (r == 0) {

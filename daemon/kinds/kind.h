@@ -270,10 +270,10 @@ int page_account_shrink(struct page_account *account, uint64_t target_pages, uin
 
 /*
  * Make the shares of one node from its plan, in run order. Entries that have nothing to do (refused
- * as a whole) are NULL. Pages of one size have one account: that of the @nr_present shares which
- * the node has already (borrowed for the call), or a new one; the new shares are one batch in it.
- * Return: 0 and *ret, an array of node->nr_shares, which the caller owns, entries too; -ENOMEM;
- * -EOPNOTSUPP a kind this version does not have.
+ * as a whole, and without files to link) are NULL. Pages of one size have one account: that of the
+ * @nr_present shares which the node has already (borrowed for the call), or a new one; the new
+ * shares are one batch in it. Return: 0 and *ret, an array of node->nr_shares, which the caller
+ * owns, entries too; -ENOMEM; -EOPNOTSUPP a kind this version does not have.
  */
 int shares_new(const struct kind_context *context, const struct plan_node *node,
                struct share *const *present, size_t nr_present, struct share ***ret);

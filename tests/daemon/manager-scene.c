@@ -25,6 +25,7 @@ struct kernel_model *model;
 struct manager *manager;
 struct ev_loop *loop;
 const struct store_ops *store;
+const char *run_directory_of_manager;
 static char *log_lines[LOG_LINES];
 static unsigned nr_log_lines;
 
@@ -66,6 +67,7 @@ void teardown(void)
 	memory_model_gate_open(UINT_MAX);
 	manager_freep(&manager);
 	store = NULL;
+	run_directory_of_manager = NULL;
 	ev_loop_destroy(loop);
 	kernel_model_freep(&model);
 	daemon_fixture_stop(&d);
@@ -82,6 +84,7 @@ void start(void)
 		.kernel = kernel_model_kernel(model),
 		.memory = &memory_model,
 		.config_directory = d.directory,
+		.run_directory = run_directory_of_manager,
 		.bus_address = bus_fixture_address(&d.bus),
 		.store = store,
 	};

@@ -24,6 +24,8 @@ extern struct manager *manager;
 extern struct ev_loop *loop;
 /* Of the next start(); NULL, as before every test: there is none. */
 extern const struct store_ops *store;
+/* The same for where the record of memory blocks and the copies of files are. */
+extern const char *run_directory_of_manager;
 
 /* A region pool of 1 GiB of base pages a node, of which 128 MiB are early, in regions of 128 MiB.
  */
