@@ -121,15 +121,38 @@ static int put(int root, const char *path)
 }
 
 /* By its descriptor it may be named with a capability, or by who opened it (Linux 6.10). */
-static int link_unnamed(int root, int fd)
+static int link_own(int root, int fd)
 {
 	char path[40];
 
-	(void) unlinkat(root, NEW_NAME, 0);
 	if (linkat(fd, "", root, NEW_NAME, AT_EMPTY_PATH) == 0)
 		return 0;
 	(void) snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return linkat(AT_FDCWD, path, root, NEW_NAME, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+/*
+ * Where hard links are protected (proc_sys_fs(5)), a file that belongs to somebody else is not
+ * linked: it is ours for as long as that takes, and not in its place yet.
+ */
+static int link_unnamed(int root, int fd)
+{
+	struct stat status;
+	bool is_others;
+	int r;
+
+	(void) unlinkat(root, NEW_NAME, 0);
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	is_others = status.st_uid != geteuid();
+	if (is_others && fchown(fd, geteuid(), (gid_t) -1) < 0)
+		return -errno;
+	r = link_own(root, fd);
+	if (is_others && fchown(fd, status.st_uid, (gid_t) -1) < 0 && r == 0) {
+		r = -errno;
+		(void) unlinkat(root, NEW_NAME, 0);
+	}
+	return r;
 }
 
 int replica_place_file(int root, const char *path, int fd)
