@@ -116,20 +116,17 @@ void hotplug_await(struct manager *manager)
 	manager->inventory.settle_usec = bytes_add(clock_monotonic_usec(), timeout_usec);
 }
 
-void hotplug_begin_anew(struct manager *manager)
-{
-	block_record_begin_anew(manager->context.block_record);
-}
-
 /* Who takes a block offline has a reason: it is not brought back behind his back. */
 static void block_left(struct manager *manager, uint64_t block)
 {
 	struct block_record *record = manager->context.block_record;
 
-	if (block_record_find(record, block, NULL))
+	if (block_record_find(record, block, NULL)) {
+		block_record_take_away(record, block);
 		block_record_set_given_up(record, block, true);
-	else
+	} else {
 		(void) block_record_leave(record, block);
+	}
 	manager->has_memory_left = true;
 }
 
@@ -153,6 +150,7 @@ static void block_event(struct manager *manager, const char *action, uint64_t bl
 				return;
 			if (entry.is_left)
 				block_record_remove(record, block);
+			block_record_give_back(record, block);
 		}
 		block_record_set_given_up(record, block, false);
 	} else {

@@ -29,9 +29,6 @@ void hotplug_event(const char *subsystem, const char *action, const char *name, 
 /* Late memory and nodes are awaited from now on for SettleTimeout=. */
 void hotplug_await(struct manager *manager);
 
-/* Blocks that were given up or left alone are tried again (Reload). */
-void hotplug_begin_anew(struct manager *manager);
-
 /* A new plan is about to be applied: its blocks go on record. */
 void hotplug_note_plan(struct manager *manager, const struct plan *plan);
 

@@ -254,7 +254,6 @@ int manager_reload(struct manager *manager, char **ret_sentence)
 		config_free(manager->config);
 		manager->config = take(config);
 		log_set_level(manager->config->daemon.log_level);
-		hotplug_begin_anew(manager);
 		hotplug_await(manager);
 		r = manager_apply(manager, manager->config);
 	}

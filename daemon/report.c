@@ -62,7 +62,7 @@ static const char *kind_remedy(const struct managed_share *share)
 	case REASON_GONE:
 		return "it is not there any more";
 	case REASON_OFFLINED:
-		return "somebody has taken it offline; retry brings it back";
+		return "somebody has taken it offline; meminitctl retry brings it back";
 	case REASON_CHANGING:
 		return "the original does not stand still; it is linked";
 	case REASON_UNREADABLE:

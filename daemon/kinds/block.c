@@ -15,7 +15,8 @@
 
 struct block_item {
 	struct plan_block wanted;
-	bool is_open; /* to be tried, or tried again */
+	bool is_open;  /* to be tried, or tried again */
+	bool is_taken; /* somebody had taken it offline before: looked at, not touched, at first */
 	bool is_done;
 	bool is_by_us;            /* when it is done */
 	enum share_reason reason; /* why it is not done; REASON_NONE: nothing is known yet */
@@ -70,11 +71,17 @@ static int block_share_take(struct share *share, const struct plan_share *planne
 	blocks->items = calloc(planned->nr_blocks + 1, sizeof(*blocks->items));
 	if (!blocks->items)
 		return -ENOMEM;
-	for (size_t i = 0; i < planned->nr_blocks; i++)
+	for (size_t i = 0; i < planned->nr_blocks; i++) {
+		struct block_record_entry entry = { 0 };
+
+		(void) block_record_find(share->context->block_record, planned->blocks[i].block,
+		                         &entry);
 		blocks->items[i] = (struct block_item){
 			.wanted = planned->blocks[i],
 			.is_open = true,
+			.is_taken = entry.is_taken,
 		};
+	}
 	blocks->nr_items = planned->nr_blocks;
 	blocks->first_missing = planned->nr_blocks;
 	blocks->block_bytes = planned->unit_bytes;
@@ -147,15 +154,35 @@ static void item_set_done(struct block_share *blocks, struct block_item *item)
 	struct block_record_entry entry = { 0 };
 	bool is_ours = block_record_find(record, item->wanted.block, &entry) && entry.is_ours;
 
+	block_record_give_back(record, item->wanted.block);
 	block_record_set_given_up(record, item->wanted.block, false);
 	item_set(blocks, item, true, is_ours, REASON_NONE, 0);
+}
+
+/* What somebody had taken offline before this share was made is looked at, and left to him. */
+static void item_pass(struct block_share *blocks, struct block_item *item)
+{
+	const struct kind_context *context = blocks->share.context;
+	unsigned zones;
+	int error;
+
+	item->is_open = item->is_taken = false;
+	if (block_look(context->kernel, &item->wanted, &zones, &error) == BLOCK_IS_RIGHT)
+		item_set_done(blocks, item);
+	else
+		item_set(blocks, item, false, false, REASON_OFFLINED, 0);
 }
 
 static void item_try(struct block_share *blocks, struct block_item *item)
 {
 	const struct kind_context *context = blocks->share.context;
-	struct block_outcome outcome = block_bring(context->kernel, &item->wanted);
+	struct block_outcome outcome;
 
+	if (item->is_taken) {
+		item_pass(blocks, item);
+		return;
+	}
+	outcome = block_bring(context->kernel, &item->wanted);
 	/* What is offline is nobody's, whoever had brought it before. */
 	if (outcome.was_offline)
 		block_record_set_ours(context->block_record, item->wanted.block, outcome.is_ours);
@@ -166,17 +193,24 @@ static void item_try(struct block_share *blocks, struct block_item *item)
 		item_set(blocks, item, false, false, outcome.reason, outcome.error);
 }
 
-/* A Retry, as the first time, goes through all blocks again, those too that were given up or taken
- * offline since. */
+/*
+ * A Retry, as the first time, goes through all blocks again, those too that were given up or taken
+ * offline since this share was made.
+ */
 static void begin_anew(struct block_share *blocks, struct block_stage *stage)
 {
+	struct block_record *record = blocks->share.context->block_record;
+
 	if (stage->is_begun)
 		return;
 	stage->is_begun = true;
 	for (size_t i = stage->first; i < stage->end && !stage->is_rest_closed; i++) {
-		blocks->items[i].is_open = true;
-		block_record_set_given_up(blocks->share.context->block_record,
-		                          blocks->items[i].wanted.block, false);
+		struct block_item *item = &blocks->items[i];
+
+		item->is_open = true;
+		if (!item->is_taken)
+			block_record_give_back(record, item->wanted.block);
+		block_record_set_given_up(record, item->wanted.block, item->is_taken);
 	}
 	stage->is_rest_closed = false;
 }
@@ -225,6 +259,7 @@ static bool item_recheck(struct block_share *blocks, struct block_item *item)
 		block_record_set_ours(record, item->wanted.block, false);
 		if (item->is_done || item->reason == REASON_ZONE_MISMATCH) {
 			/* Whoever did it meant it: it is not brought back unless we are told to. */
+			block_record_take_away(record, item->wanted.block);
 			block_record_set_given_up(record, item->wanted.block, true);
 			item_set(blocks, item, false, false, REASON_OFFLINED, 0);
 		}

@@ -17,6 +17,7 @@ static const char *const words[NR_BLOCK_SORTS] = {
 	[BLOCK_SEEN] = "seen",
 	[BLOCK_OURS] = "ours",
 	[BLOCK_LEFT] = "left",
+	[BLOCK_TAKEN] = "taken",
 };
 
 static int sort_parse(const char *word, enum block_sort *ret)

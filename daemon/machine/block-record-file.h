@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "seen", "ours" and "left" in the file. */
-enum block_sort { BLOCK_SEEN, BLOCK_OURS, BLOCK_LEFT, NR_BLOCK_SORTS };
+/* "seen", "ours", "left" and "taken" in the file. */
+enum block_sort { BLOCK_SEEN, BLOCK_OURS, BLOCK_LEFT, BLOCK_TAKEN, NR_BLOCK_SORTS };
 
 /* Blocks @first to @last, which are alike. */
 struct block_run {

@@ -282,6 +282,7 @@ bool block_record_find(const struct block_record *record, uint64_t block,
 			.block = block,
 			.is_ours = record->runs[i].sort == BLOCK_OURS,
 			.is_left = record->runs[i].sort == BLOCK_LEFT,
+			.is_taken = record->runs[i].sort == BLOCK_TAKEN,
 			.is_given_up = record->runs[i].is_given_up,
 		};
 	(void) pthread_mutex_unlock(record->lock);
@@ -296,6 +297,31 @@ void block_record_set_ours(struct block_record *record, uint64_t block, bool is_
 	i = find_run(record, block);
 	if (has_block(record, i, block) && (is_ours || record->runs[i].sort == BLOCK_OURS))
 		set_sort(record, i, block, is_ours ? BLOCK_OURS : BLOCK_SEEN);
+	(void) pthread_mutex_unlock(record->lock);
+}
+
+/* From one sort to another, if it is of the first. */
+static void change_sort(struct block_record *record, uint64_t block, enum block_sort from,
+                        enum block_sort to)
+{
+	size_t i = find_run(record, block);
+
+	if (has_block(record, i, block) && record->runs[i].sort == from)
+		set_sort(record, i, block, to);
+}
+
+void block_record_take_away(struct block_record *record, uint64_t block)
+{
+	(void) pthread_mutex_lock(record->lock);
+	change_sort(record, block, BLOCK_OURS, BLOCK_TAKEN);
+	change_sort(record, block, BLOCK_SEEN, BLOCK_TAKEN);
+	(void) pthread_mutex_unlock(record->lock);
+}
+
+void block_record_give_back(struct block_record *record, uint64_t block)
+{
+	(void) pthread_mutex_lock(record->lock);
+	change_sort(record, block, BLOCK_TAKEN, BLOCK_SEEN);
 	(void) pthread_mutex_unlock(record->lock);
 }
 
@@ -327,6 +353,10 @@ void block_record_begin_anew(struct block_record *record)
 			record->nr_blocks -= (size_t) (run.last - run.first) + 1;
 			record->nr_changes++;
 			continue;
+		}
+		if (run.sort == BLOCK_TAKEN) {
+			run.sort = BLOCK_SEEN;
+			record->nr_changes++;
 		}
 		run.is_given_up = false;
 		replace(record, record->nr_runs, 0, &run, 1);

@@ -8,7 +8,8 @@
  * /run and lasts as long as the memory blocks stay as they are, until the next boot.
  *
  * The file is text: a line "FIRST-LAST WORD" for each run of blocks of the same sort, ascending;
- * WORD is "ours" (this daemon brought them online), "seen", or "left" (see block_record_leave()).
+ * WORD is "ours" (this daemon brought them online), "seen", "left" (see block_record_leave())
+ * or "taken" (see block_record_take_away()).
  */
 #pragma once
 
@@ -26,6 +27,7 @@ struct block_record_entry {
 	uint64_t block;
 	bool is_ours;     /* brought online by this daemon, or an earlier process of it */
 	bool is_left;     /* no candidate: somebody has taken it offline for a reason of his own */
+	bool is_taken;    /* was in service, and somebody has taken it offline */
 	bool is_given_up; /* this process tried it, and the kernel refused; not in the file */
 };
 
@@ -60,7 +62,18 @@ void block_record_set_given_up(struct block_record *record, uint64_t block, bool
  */
 int block_record_leave(struct block_record *record, uint64_t block);
 
-/* No block is given up any more: all are tried again; those that are left are off the record. */
+/*
+ * Mark what is on record as taken offline by somebody: it stays a candidate, but nobody brings it
+ * back unless he is told to. block_record_give_back() ends that, and so does
+ * block_record_set_ours(true). Harmless for what is not on record, or is left.
+ */
+void block_record_take_away(struct block_record *record, uint64_t block);
+void block_record_give_back(struct block_record *record, uint64_t block);
+
+/*
+ * No block is given up or taken any more: all are tried again; those that are left are off the
+ * record.
+ */
 void block_record_begin_anew(struct block_record *record);
 
 size_t block_record_nr(const struct block_record *record);

@@ -125,15 +125,14 @@ static int on_pause_or_resume(sd_bus_message *reply, void *arg, sd_bus_error *re
 }
 
 /* A call from another connection, while the manager's loop turns. */
-int bus_call(const char *method)
+static int call(const char *path, const char *interface, const char *method)
 {
 	scoped(sd_bus_flush_close_unrefp) sd_bus *bus = bus_fixture_connect(&d.bus);
 	uint64_t end_usec = clock_monotonic_usec() + LIMIT_USEC;
 	int result = 1;
 
-	ck_assert_int_ge(sd_bus_call_method_async(bus, NULL, NODEINIT_BUS_NAME, NODEINIT_PATH,
-	                                          NODEINIT_MANAGER_INTERFACE, method,
-	                                          on_pause_or_resume, &result, "a{sv}", 0),
+	ck_assert_int_ge(sd_bus_call_method_async(bus, NULL, NODEINIT_BUS_NAME, path, interface,
+	                                          method, on_pause_or_resume, &result, "a{sv}", 0),
 	                 0);
 	while (result == 1) {
 		ck_assert_uint_lt(clock_monotonic_usec(), end_usec);
@@ -141,6 +140,19 @@ int bus_call(const char *method)
 		ev_run(loop, EVRUN_NOWAIT);
 	}
 	return result;
+}
+
+int bus_call(const char *method)
+{
+	return call(NODEINIT_PATH, NODEINIT_MANAGER_INTERFACE, method);
+}
+
+int bus_call_pool(const char *pool, const char *method)
+{
+	char path[256];
+
+	(void) snprintf(path, sizeof(path), NODEINIT_PATH "/pool/%s", pool);
+	return call(path, NODEINIT_POOL_INTERFACE, method);
 }
 
 bool is_ready(void)

@@ -45,6 +45,8 @@ void on_limit(struct ev_loop *on_loop, ev_timer *timer, int events);
 
 /* Call a method of the Manager from another connection while the loop turns. Return: 0; -EIO. */
 int bus_call(const char *method);
+/* The same for a pool, whose name is one that needs no escapes. */
+int bus_call_pool(const char *pool, const char *method);
 
 bool is_ready(void);
 bool is_failed(void);
