@@ -72,16 +72,28 @@ static void place_link(struct replica_share *share, struct replica_file *file)
 	file->state = r < 0 ? REPLICA_GIVEN_UP : REPLICA_READY;
 	if (r == 0)
 		file->reason = REASON_NONE;
+	else if (r == -ENOENT)
+		file->reason = REASON_NO_MOUNT;
 	else
-		file->reason = r == -ENOENT ? REASON_NO_MOUNT : REASON_FAILED;
+		file->reason = r == -EROFS || r == -EACCES ? REASON_NOT_PERMITTED : REASON_FAILED;
 	file->error = file->reason == REASON_FAILED ? r : 0;
 	(void) pthread_mutex_unlock(&file->lock);
+}
+
+/* Nothing can be copied here; links may do. */
+static void give_up_all(struct replica_share *share)
+{
+	for (size_t i = 0; i < share->nr_files; i++)
+		if (share->files[i].state == REPLICA_NEW && !is_link(&share->files[i]))
+			give_up(share, &share->files[i], REASON_NO_MOUNT, 0);
 }
 
 int replica_place_instant(struct replica_share *share, size_t nr_max)
 {
 	static const struct replica_buffers none = { 0 };
 
+	if (!replica_node_look(share->node))
+		give_up_all(share);
 	for (; share->nr_instant < share->nr_files; share->nr_instant++) {
 		struct replica_file *file = &share->files[share->nr_instant];
 
@@ -150,19 +162,10 @@ static void queue_file(struct part *part, struct replica_file *file)
 	stage->queued_bytes += end_bytes - start_bytes;
 }
 
-/* Nothing can be copied here; links may do. */
-static void give_up_all(struct replica_share *share, enum share_reason reason)
-{
-	for (size_t i = 0; i < share->nr_files; i++)
-		if (share->files[i].state == REPLICA_NEW && !is_link(&share->files[i]))
-			give_up(share, &share->files[i], reason, 0);
-}
-
 int replica_prepare(struct part *part)
 {
 	struct replica_share *share = (struct replica_share *) part->share;
 	struct replica_stage *stage = &share->stages[part->stage];
-	bool takes_copies;
 
 	part->nr_chunks = 0;
 	stage->nr_queued = 0;
@@ -170,12 +173,9 @@ int replica_prepare(struct part *part)
 	if (part->want_bytes == 0)
 		return 0;
 	begin_anew(share, part->stage);
-	takes_copies = replica_node_look(share->node);
-	if (!takes_copies)
-		give_up_all(share, REASON_NO_MOUNT);
 	if (replica_place_instant(share, INSTANT_STEP_FILES) == 1)
 		return 1;
-	for (size_t i = 0; takes_copies && i < share->nr_files; i++)
+	for (size_t i = 0; i < share->nr_files; i++)
 		queue_file(part, &share->files[i]);
 	part->chunk_bytes = bytes_max(
 		bytes_round_down(part->share->context->chunk_bytes, part->share->page_bytes),

@@ -176,7 +176,10 @@ int replica_prepare(struct part *part);
 int replica_run_chunk(struct part *part, uint64_t index);
 int replica_finish(struct part *part, bool is_cancelled);
 
-/* Put links and empty files in place: at most @nr_max. Return: 1 there are more; 0. */
+/*
+ * Put links and empty files in place: at most @nr_max. Without a mount, all files are given up.
+ * Return: 1 there are more; 0.
+ */
 int replica_place_instant(struct replica_share *share, size_t nr_max);
 
 /* Begin anew with a file, or with none of it: no descriptor is open, nothing is counted. */
