@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/scoped.h"
 #include "config/config.h"
-#include "journal.h"
 #include "machine/machine.h"
 #include "machine/memory-block.h"
 #include "prepare-mounts.h"
@@ -224,7 +223,10 @@ int prepare_command(const struct options *options)
 		.gid = group ? group->gr_gid : 0,
 	};
 
-	journal_start();
+	/*
+	 * To standard error, also where that is the journal: of a process that has ended by the
+	 * time its message is read, the journal does not know the unit.
+	 */
 	(void) umask(022); /* what it makes is for everybody to look at */
 	return prepare(&setup);
 }

@@ -85,7 +85,8 @@ systemctl daemon-reload
 systemctl reload dbus
 
 ok "the units verify where they are installed" quiet systemd-analyze verify --man=no nodeinitd.service \
-	nodeinit-wait.service nodeinit-wait@small.service nodeinit-ready.target nodeinit.slice
+	nodeinit-wait.service nodeinit-wait@small.service nodeinit-prepare@node0.service nodeinit-ready.target \
+	nodeinit.slice
 
 # No pool.
 ok "it starts without any pool" systemctl start nodeinitd
@@ -94,7 +95,9 @@ ok "without any pool the target is reached" systemctl start nodeinit-ready.targe
 ok "it runs as its own user" property nodeinitd User nodeinit
 pid=$(systemctl show -P MainPID nodeinitd)
 ok "its uid is not root's" test "$(stat -c %U "/proc/$pid")" = nodeinit
-ok "CAP_SYS_ADMIN is all it has" grep -q '^CapBnd:[[:space:]]*0000000000200000$' "/proc/$pid/status"
+ok "CAP_SYS_ADMIN and CAP_CHOWN are all it has" grep -q '^CapBnd:[[:space:]]*0000000000200001$' "/proc/$pid/status"
+ok "its directory is its own" equal "$(stat -c %U:%G:%a /run/nodeinit)" nodeinit:nodeinit:755
+ok "without copies to make it has no place for them" test ! -e /run/nodeinit/replica
 ok "it ends cleanly" systemctl stop nodeinitd
 ok "and not as failed" property nodeinitd Result success
 ok "the target does not outlive it" not active nodeinit-ready.target
@@ -265,7 +268,70 @@ rm -r /run/systemd/system/nodeinitd.service.d
 ok "the lessee never noticed" unharmed lessee
 systemctl daemon-reload
 systemctl stop nodeinitd lessee
-rm /etc/nodeinit/pools.d/lent.pool
+
+# Copies of files, on a tmpfs that root has mounted before.
+rm /etc/nodeinit/pools.d/*.pool
+place=/run/nodeinit/replica/node0
+as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
+as_service() { setpriv --reuid=nodeinit --regid=nodeinit --clear-groups "$@"; }
+read_only() { "$@" 2>&1 | tee /dev/stderr | grep -q 'Read-only file system'; }
+mounted() { awk -v at="$place" '$5 == at && $6 ~ /^ro,nosuid,nodev/ { nr++ } END { exit nr != 1 }' /proc/self/mountinfo; }
+daemon_sees_it() {
+	equal "$(stat -Lc %d "/proc/$(systemctl show -P MainPID nodeinitd)/root$place")" "$(stat -c %d "$place")"
+}
+copied() { cmp /usr/bin/true "$place/usr/bin/true" && [ "$(stat -c %U:%a "$place/usr/bin/true")" = root:555 ]; }
+ok "without a pool of files it starts" systemctl start nodeinitd
+ok "and nothing is mounted" not mounted
+pool text Kind=replica '[Replica]' 'Paths=/usr/bin/true /usr/bin/cat'
+ok "reload takes one" systemctl reload nodeinitd
+ok "then its tmpfs is mounted" mounted
+ok "where the daemon sees it, too" daemon_sees_it
+ok "bound to its node" says "tmpfs.*mpol=bind=static:0" grep " $place " /proc/self/mountinfo
+ok "its copies can be waited for" meminitctl wait text
+ok "they are what they are copies of, and as much root's" copied
+ok "they run, for everybody" as_nobody "$place/usr/bin/true"
+ok "nobody writes there, not the service's own user" read_only as_service touch "$place/new"
+ok "nor root" read_only touch "$place/usr/bin/true"
+ok "what they lie in is root's" equal "$(stat -c %U:%a /run/nodeinit/replica)" root:755
+device=$(stat -c %d "$place")
+ok "a restart" systemctl restart nodeinitd
+ok "finds its tmpfs" equal "$(stat -c %d "$place")" "$device"
+ok "which is mounted once" mounted
+ok "and has the copies again" meminitctl wait text
+ok "as they were" copied
+kill -KILL "$(systemctl show -P MainPID nodeinitd)"
+ok "a killed daemon's successor has them, too" eventually meminitctl --quiet wait text
+ok "once more as they were" copied
+ok "a stop" systemctl stop nodeinitd
+ok "leaves the tmpfs" mounted
+ok "a node that appears while it is stopped" systemctl start nodeinit-prepare@node0
+ok "does not start it" not active nodeinitd
+ok "the rule has a node prepared" says 'SYSTEMD_WANTS=nodeinit-prepare@node0.service' \
+	udevadm test --action=add /sys/devices/system/node/node0
+ok "once it starts again" systemctl start nodeinitd
+umount "$place"
+ok "such a node" systemctl start nodeinit-prepare@node0
+ok "has its tmpfs" mounted
+ok "where all see it" daemon_sees_it
+ok "without a failure" property nodeinit-prepare@node0 Result success
+systemctl stop nodeinitd
+rm /etc/nodeinit/pools.d/text.pool
+ok "without the pool it starts" systemctl start nodeinitd
+ok "and again" systemctl restart nodeinitd
+ok "then nothing is mounted any more" not grep " $place " /proc/self/mountinfo
+# What the service's user could put there.
+systemctl stop nodeinitd
+rm -rf /run/nodeinit/replica
+as_service ln -s /etc /run/nodeinit/replica
+pool text Kind=replica '[Replica]' 'Paths=/usr/bin/true'
+mark
+ok "a link in its place does not stop the daemon" systemctl start nodeinitd
+ok "but is said" heard "^/run/nodeinit/replica: cannot be root's own directory: Not a directory"
+ok "and not followed" test ! -e /etc/node0
+systemctl stop nodeinitd
+rm /run/nodeinit/replica /etc/nodeinit/pools.d/text.pool
+ok "the rule does nothing where no copies are wanted" not says SYSTEMD_WANTS=nodeinit \
+	udevadm test --action=add /sys/devices/system/node/node0
 pool small Kind=region PageSize=base Size=64M
 
 # Failed: there is no such page in this world.
