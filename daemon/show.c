@@ -66,6 +66,15 @@ static void show_node(struct manager *manager, const struct managed_node *node)
 	complain("a node", bus_service_show_node(manager->bus, &view));
 }
 
+/* Where the share itself lacks nothing, what the pool lacks: files that it could not even name. */
+static const char *share_reason_of(const struct managed_pool *pool,
+                                   const struct managed_share *share)
+{
+	const char *reason = managed_share_reason(share);
+
+	return *reason ? reason : original_refusal_text(pool->path_refusal);
+}
+
 static void show_pool(struct manager *manager, const struct managed_pool *pool)
 {
 	scoped(freep) struct share_view *shares = calloc(pool->nr_shares + 1, sizeof(*shares));
@@ -97,7 +106,7 @@ static void show_pool(struct manager *manager, const struct managed_pool *pool)
 			.early_bytes = share->early_bytes,
 			.done_bytes = share->done_bytes,
 			.short_bytes = managed_share_short_bytes(share),
-			.reason = managed_share_reason(share),
+			.reason = share_reason_of(pool, share),
 		};
 	}
 	complain("a pool", bus_service_show_pool(manager->bus, &view));
