@@ -32,7 +32,6 @@ int draft_declare_copies(const struct draft *draft, struct draft_share *share)
 	share->share.unit_bytes = page_bytes;
 	/* sparse files can be larger, together, than 64 bits can say */
 	share->share.declared_bytes = bytes_round_down(all_bytes, page_bytes);
-	share->asked_bytes = share->share.declared_bytes;
 	draft_set_minimum(share, share->plan_node->memory_bytes, page_bytes);
 	return 0;
 }

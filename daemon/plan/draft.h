@@ -25,11 +25,11 @@ struct draft_share {
 	const struct pool_config *config; /* borrowed */
 	const struct machine_node *node;  /* borrowed; NULL where the machine has no such node */
 	struct plan_node *plan_node;      /* borrowed from draft.plan */
-	uint64_t asked_bytes;             /* Size= before it was rounded down to units */
-	bool is_wanted;                   /* Size= is not 0, whatever it comes to here */
-	uint64_t granted_bytes;           /* declared - refused */
-	uint64_t largest_refused_bytes;   /* the piece that gave share.refusal its word */
-	uint64_t must_early_bytes;        /* kind block: early whatever Early= and the budget say */
+	uint64_t asked_bytes;   /* Size= before it was rounded down to units; files are not */
+	bool is_wanted;         /* Size= is not 0, whatever it comes to here */
+	uint64_t granted_bytes; /* declared - refused */
+	uint64_t largest_refused_bytes; /* the piece that gave share.refusal its word */
+	uint64_t must_early_bytes;      /* kind block: early whatever Early= and the budget say */
 };
 
 /* What is still to be had of a node while its shares are gone through. */

@@ -86,8 +86,10 @@ END_TEST
 START_TEST(test_a_size_below_a_block_is_nothing_and_told)
 {
 	world_add_node(&world, 0, 8 * GIB);
-	world_add_blocks(&world, 0, 8);
 	world_add_pool(&world, "a", POOL_BLOCK, "127M");
+	world_plan(&world);
+	ck_assert(plan_pool(world.plan, "a")->is_empty);
+	world_add_blocks(&world, 0, 8);
 	world_plan(&world);
 	world_expect(&world, 0, "a", 0, 0, PLAN_ACCEPTED);
 	ck_assert(plan_pool(world.plan, "a")->is_empty);
@@ -331,6 +333,7 @@ START_TEST(test_blocks_for_a_kernel_zone_only_come_first_and_are_always_early)
 	expect_blocks(0, "a", "3,5-6,0-2,4,7");
 	/* Online, it is in a kernel zone like others that could have gone elsewhere. */
 	pool->early = POOL_EARLY_NONE;
+	pool->early_amount = world_amount("640M");
 	world_set_online(&world, 0, blocks + 3, 1, KERNEL);
 	world_plan(&world);
 	expect_blocks(0, "a", "5-6,@0-4,7");

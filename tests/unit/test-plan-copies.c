@@ -256,6 +256,18 @@ START_TEST(test_copies_are_charged_to_the_cgroup)
 }
 END_TEST
 
+START_TEST(test_files_that_take_nothing_need_no_room_in_a_cgroup)
+{
+	world_add_node(&world, 0, 16 * GIB);
+	world_add_pool(&world, "a", POOL_REPLICA, NULL);
+	world_add_file(&world.pools[0], "/srv/a", 0);
+	world.machine.cgroup_room_bytes = 0;
+	world_plan(&world);
+	expect_copies(0, "a", "c");
+	world_expect(&world, 0, "a", 0, 0, PLAN_ACCEPTED);
+}
+END_TEST
+
 START_TEST(test_what_links_leave_of_a_cgroup_is_for_the_next_pool)
 {
 	world_add_node(&world, 0, 16 * GIB);
@@ -408,6 +420,7 @@ int main(void)
 	tcase_add_test(cases, test_where_nothing_can_be_had_all_files_are_links);
 	tcase_add_test(cases, test_empty_files_are_something_also_where_they_cannot_be_copied);
 	tcase_add_test(cases, test_copies_are_charged_to_the_cgroup);
+	tcase_add_test(cases, test_files_that_take_nothing_need_no_room_in_a_cgroup);
 	tcase_add_test(cases, test_what_links_leave_of_a_cgroup_is_for_the_next_pool);
 	tcase_add_test(cases, test_each_limit_is_held_against_what_the_one_before_has_left);
 	tcase_add_test(cases, test_refused_paths_are_counted_and_told_and_have_no_copies);
