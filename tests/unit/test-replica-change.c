@@ -26,6 +26,51 @@ static void tear_down(void)
 	replica_world_close(&world);
 }
 
+/* What becomes of the next calls; tests say which of their own writes are meant to pass. */
+static struct {
+	_Atomic unsigned nr_bad_writes; /* write something else */
+	_Atomic unsigned nr_failed_writes;
+	_Atomic unsigned nr_failed_reads; /* of originals, with EIO */
+	ino_t original;
+} faults;
+
+ssize_t __real_pwrite64(int fd, const void *buffer, size_t bytes, off_t offset_bytes);
+ssize_t __wrap_pwrite64(int fd, const void *buffer, size_t bytes, off_t offset_bytes);
+ssize_t __real_pread64(int fd, void *buffer, size_t bytes, off_t offset_bytes);
+ssize_t __wrap_pread64(int fd, void *buffer, size_t bytes, off_t offset_bytes);
+
+ssize_t __wrap_pwrite64(int fd, const void *buffer, size_t bytes, off_t offset_bytes)
+{
+	scoped(freep) char *bad = NULL;
+
+	if (faults.nr_failed_writes > 0) {
+		faults.nr_failed_writes--;
+		errno = ENOSPC;
+		return -1;
+	}
+	if (faults.nr_bad_writes == 0)
+		return __real_pwrite64(fd, buffer, bytes, offset_bytes);
+	faults.nr_bad_writes--;
+	bad = malloc(bytes);
+	memcpy(bad, buffer, bytes);
+	bad[bytes - 1] ^= 1;
+	return __real_pwrite64(fd, bad, bytes, offset_bytes);
+}
+
+/* Short reads, too: all but the first byte come with another call. */
+ssize_t __wrap_pread64(int fd, void *buffer, size_t bytes, off_t offset_bytes)
+{
+	struct stat status;
+
+	if (faults.nr_failed_reads > 0 && fstat(fd, &status) == 0 &&
+	    status.st_ino == faults.original) {
+		faults.nr_failed_reads--;
+		errno = EIO;
+		return -1;
+	}
+	return __real_pread64(fd, buffer, offset_bytes == 0 ? 1 : bytes, offset_bytes);
+}
+
 /* What happens to "b" before each third chunk, which is in the middle of it. */
 struct event {
 	void (*happens)(unsigned seed);
@@ -174,6 +219,55 @@ START_TEST(test_an_original_that_changed_is_copied_again_at_once)
 	replica_name(&world, "b");
 	replica_name(&world, "c");
 	ck_assert(share->ops->share_is_same(share, replica_plan(&world, 0)));
+	replica_free(share);
+}
+END_TEST
+
+START_TEST(test_a_copy_that_is_not_equal_is_made_again)
+{
+	struct share *share = make(NULL);
+
+	faults.nr_bad_writes = 1; /* the first write is that of "a" */
+	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 1), 1);
+	ck_assert(replica_is_absent(&world, "a"));
+	ck_assert_uint_eq(replica_status(share).done_bytes, ALL_BYTES - REPLICA_PAGE);
+	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 1), 0);
+	ck_assert(replica_is_copied(&world, "a"));
+	ck_assert_uint_eq(replica_status(share).done_bytes, ALL_BYTES);
+	replica_free(share);
+}
+END_TEST
+
+START_TEST(test_a_write_without_memory_ends_the_round_and_is_tried_later)
+{
+	struct share *share = make(NULL);
+	unsigned nr_before = nr_descriptors();
+
+	faults.nr_failed_writes = 1;
+	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 1), -EAGAIN);
+	ck_assert_uint_eq(replica_status(share).done_bytes, 0);
+	ck_assert_uint_eq(nr_descriptors(), nr_before);
+	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 1), 0);
+	ck_assert_uint_eq(replica_status(share).done_bytes, ALL_BYTES);
+	ck_assert_uint_eq(replica_status(share).nr_attempts, 1);
+	ck_assert(replica_is_copied(&world, "b"));
+	replica_free(share);
+}
+END_TEST
+
+START_TEST(test_an_original_with_a_bad_block_is_unreadable_and_a_link)
+{
+	struct share *share = make(NULL);
+	struct stat status;
+
+	ck_assert_int_eq(lstat(replica_original(&world, "b"), &status), 0);
+	faults.original = status.st_ino;
+	faults.nr_failed_reads = 1;
+	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_DEFERRED]), 1);
+	ck_assert_int_eq(replica_status(share).reason, REASON_UNREADABLE);
+	ck_assert_int_eq(replica_status(share).error, 0);
+	ck_assert_uint_eq(replica_status(share).done_bytes, 2 * REPLICA_PAGE);
+	ck_assert_str_eq(replica_link(&world, "b"), replica_original(&world, "b"));
 	replica_free(share);
 }
 END_TEST
@@ -366,6 +460,9 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_loop_test(tcase, test_an_original_that_changed_is_copied_again_at_once, 0,
 	                    (int) ELEMENTS(passing_events));
+	tcase_add_test(tcase, test_a_copy_that_is_not_equal_is_made_again);
+	tcase_add_test(tcase, test_a_write_without_memory_ends_the_round_and_is_tried_later);
+	tcase_add_test(tcase, test_an_original_with_a_bad_block_is_unreadable_and_a_link);
 	tcase_add_loop_test(tcase,
 	                    test_an_original_that_does_not_stand_still_is_a_link_after_a_while, 0,
 	                    (int) ELEMENTS(lasting_events));
