@@ -90,7 +90,7 @@ dimm() { # id, MiB, node: there at boot
 }
 
 # Nodes 1 and 2 have half a gigabyte each that is offline at boot. Node 3 is there when its first dimm is.
-# more1, more2, late3: memory for dimms that the check plugs.
+# more1, more2, other2, late3: memory for dimms that the check plugs.
 machine_dimms() {
 	machine_slots=,slots=8,maxmem=16G
 	cpus 3
@@ -103,6 +103,7 @@ machine_dimms() {
 	dimm dimm2 512 2
 	backend more1 256
 	backend more2 256
+	backend other2 128
 	backend late3 512
 }
 

@@ -34,15 +34,6 @@ nowhere_else() { # number of regions of each node
 		END { split(numbers, wanted); for (i = 0; i < 4; i++) if (nr[i] != wanted[i + 1]) bad++; exit bad > 0 }' /vm/regions
 }
 
-# What GetTimeline says of POOL: lines of node, start, end, CPU time in microseconds.
-timeline() { # pool
-	busctl call org.nodeinit1 /org/nodeinit1 org.nodeinit1.Manager GetTimeline 'a{sv}' 0 |
-		awk -v pool="\"$1\"" '{
-			for (at = 3; at + 16 <= NF; at += 17)
-				if ($(at + 1) == pool && $(at + 3) == "\"settled\"")
-					print $at, $(at + 4), $(at + 5), $(at + 13)
-		}'
-}
 all_overlap() { # pool: all nodes have begun before the first one ends
 	timeline "$1" | tee /dev/stderr | awk '
 		{ nr[$1] = 1; if ($2 > last) last = $2; if (!first || $3 < first) first = $3 }

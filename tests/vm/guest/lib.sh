@@ -5,6 +5,7 @@ nr_passed=0
 nr_failed=0
 nr_skipped=0
 nodes=/sys/devices/system/node
+memory=/sys/devices/system/memory
 
 ok() { # sentence, command...
 	local sentence=$1
@@ -16,7 +17,7 @@ ok() { # sentence, command...
 	fi
 	nr_failed=$((nr_failed + 1))
 	echo "not ok - $sentence"
-	sed 's/^/    /' /vm/output
+	uniq /vm/output | sed 's/^/    /'
 	meminitctl pools 2>&1 | sed 's/^/    pools: /'
 	journalctl -b -o cat -n 15 -u nodeinitd | sed 's/^/    journal: /'
 }
@@ -109,6 +110,21 @@ property() { busctl get-property org.nodeinit1 "$1" "org.nodeinit1.$2" "$3" | cu
 manager_property() { property /org/nodeinit1 Manager "$1"; }
 node_property() { property "/org/nodeinit1/node/$1" Node "$2"; }
 pool_property() { property "/org/nodeinit1/pool/$1" Pool "$2"; }
+# What GetTimeline says of POOL's stages that have settled: lines of node, start, end, CPU time in
+# microseconds. An entry has eight words and, as the last of them says, so many times three more.
+timeline() { # pool
+	busctl call org.nodeinit1 /org/nodeinit1 org.nodeinit1.Manager GetTimeline 'a{sv}' 0 |
+		awk -v pool="\"$1\"" '{
+			for (at = 3; at + 7 <= NF; at += 8 + 3 * $(at + 7)) {
+				cpu = 0
+				for (i = at + 8; i < at + 8 + 3 * $(at + 7); i += 3)
+					if ($i == "\"cpu_usec\"")
+						cpu = $(i + 2)
+				if ($(at + 1) == pool && $(at + 3) == "\"settled\"")
+					print $at, $(at + 4), $(at + 5), cpu
+			}
+		}'
+}
 # Of a pool's share: its words are node, state, total, early, done, short, reason.
 share() { # pool, node, number of the word
 	pool_property "$1" Shares | awk -v node="$2" -v word="$3" '{
@@ -136,6 +152,36 @@ all_huge_pages() { # KiB of a page: one number a node, in the order of their ids
 }
 node_kib() { # node, line of its meminfo
 	awk -v line="$2:" '$3 == line { print $4 }' "$nodes/node$1/meminfo"
+}
+# What each of the memory blocks is: the zone where it is online, or its state.
+blocks_are() { # number of a block...
+	local block state
+	for block; do
+		state=$(cat "$memory/memory$block/state" 2>/dev/null) || state=gone
+		[ "$state" != online ] || state=$(cat "$memory/memory$block/valid_zones")
+		echo "$state"
+	done | paste -sd' '
+}
+last_blocks() { # node, how many: the numbers of its last ones
+	local blocks=("$nodes/node$1"/memory[0-9]*)
+	printf '%s\n' "${blocks[@]##*/memory}" | sort -n | tail -n "$2" | paste -sd' '
+}
+# How often anybody has told the kernel to bring something online, after count_onlining.
+count_onlining() {
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+	echo 'p:onlining device_online' >/sys/kernel/tracing/kprobe_events
+	echo 1 >/sys/kernel/tracing/events/kprobes/onlining/enable
+}
+nr_onlined() { awk '$1 == "onlining" { print $2 }' /sys/kernel/tracing/kprobe_profile; }
+# The kernel answers so to whoever brings memory online, until it is 0.
+onlining_fails_with() { # errno
+	local error=/sys/kernel/debug/notifier-error-inject/memory/actions/MEM_GOING_ONLINE/error
+	if [ ! -e "$error" ]; then
+		echo memory-notifier-error-inject >/etc/modules-load.d/vm.conf
+		/lib/systemd/systemd-modules-load 2>/dev/null
+		mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+	fi
+	echo "-$1" >"$error"
 }
 # Where the pages of the daemon's regions are: NODE:PAGES of each node that has some.
 regions_by_node() {
