@@ -58,6 +58,7 @@ enum original_refusal original_refusal_of_error(int error)
 	case -ELOOP:
 		return ORIGINAL_SYMLINK;
 	case -EACCES:
+	case -EPERM:
 		return ORIGINAL_UNREADABLE;
 	case -E2BIG:
 		return ORIGINAL_TOO_MANY;

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <sys/xattr.h>
 
+#include "../../daemon/config/original-walk.h"
 #include "originals-find.h"
 #include "suite.h"
 
@@ -51,8 +52,12 @@ START_TEST(test_wildcards_stand_for_names_without_a_dot_in_front)
 	expect("file:1 /lib/deep/libd.so\n");
 	find("/*/deep/libd.so");
 	expect("file:1 /lib/deep/libd.so\n");
-	find("/lib/x\\*y");
-	expect("file:1 /lib/x*y\n");
+	find("/lib/x\\*y\n/lib/lib\\a.so");
+	expect("file:2 /lib/liba.so\nfile:1 /lib/x*y\n");
+	find("/lib/.*\n/lib/deep/.?");
+	expect("file:1 /lib/.libc.so\nfile:2 /lib/deep/.? no-such-file\n");
+	find("/lib/*[x-z");
+	expect("file:1 /lib/*[x-z no-such-file\n");
 }
 END_TEST
 
@@ -70,6 +75,8 @@ END_TEST
 START_TEST(test_what_is_not_there_is_named_as_it_was_written)
 {
 	tree_file("lib/liba.so", "a");
+	find("/l*/none/x\n/l*/liba.so/x");
+	expect("file:2 /l*/liba.so/x no-such-file\nfile:1 /l*/none/x no-such-file\n");
 	find("/lib/none\n/lib/*.none\n/none/x\n/lib/liba.so/x\n/lib/*/x");
 	expect("file:2 /lib/*.none no-such-file\nfile:5 /lib/*/x no-such-file\n"
 	       "file:4 /lib/liba.so/x no-such-file\nfile:1 /lib/none no-such-file\n"
@@ -109,6 +116,35 @@ START_TEST(test_a_device_is_not_copied_and_the_links_of_processes_lead_nowhere)
 
 	ck_assert_int_eq(originals_find("", patterns, 2, &found), 0);
 	expect("file:1 /dev/null not-a-file\nfile:2 /proc/self/cwd/x symlink\n");
+}
+END_TEST
+
+/* What original_walk() is told to do with what it finds. */
+static int count_match(void *user, const struct original_place *place, const char *name)
+{
+	(void) place, (void) name;
+	++*(unsigned *) user;
+	return 0;
+}
+
+START_TEST(test_the_names_that_are_looked_at_come_to_an_end)
+{
+	static const struct original_walk_ops ops = { .match = count_match };
+	struct original_tree tree;
+	unsigned nr_matches = 0;
+	size_t nr_names_left = 5;
+
+	tree_file("a/1", "");
+	tree_file("a/2", "");
+	tree_file("b/1", "");
+	ck_assert_int_eq(original_tree_open(tree_root(), &tree), 0);
+	ck_assert_int_eq(original_walk(&tree, "/*/*", &nr_names_left, &ops, &nr_matches), 0);
+	ck_assert_uint_eq(nr_matches, 3);
+	ck_assert_uint_eq(nr_names_left, 0);
+	nr_names_left = 3;
+	ck_assert_int_eq(original_walk(&tree, "/*/*", &nr_names_left, &ops, &nr_matches), -E2BIG);
+	ck_assert_int_eq(original_walk(&tree, "/a/1", &nr_names_left, &ops, &nr_matches), 0);
+	original_tree_close(&tree);
 }
 END_TEST
 
@@ -223,12 +259,14 @@ START_TEST(test_what_the_daemon_may_not_read_is_refused)
 	ck_assert_int_eq(chmod(tree_path("d/unlisted"), 0311), 0);
 	if (geteuid() == 0)
 		ck_assert_int_eq(seteuid(65534), 0);
-	find("/d/*d*\n/d/secret\n/d/closed/file\n/d/*/file\n/d/unlisted/*\n/d/closed/x/y");
+	find("/d/*d*\n/d/secret\n/d/closed/file\n/d/*/file\n/d/unlisted/*\n/d/closed/x/y\n/d/c*d/"
+	     "sub/x");
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
 	ck_assert_int_eq(chmod(tree_path("d/closed"), 0755), 0);
 	ck_assert_int_eq(chmod(tree_path("d/unlisted"), 0755), 0);
 	expect("file:1 /d/closed directory\nfile:3 /d/closed/file unreadable\n"
+	       "file:7 /d/closed/sub unreadable\n"
 	       "file:6 /d/closed/x/y unreadable\nfile:1 /d/readable\n"
 	       "file:2 /d/secret unreadable\n"
 	       "file:1 /d/unlisted directory\nfile:4 /d/unlisted/file\n");
@@ -394,6 +432,7 @@ int main(void)
 	tcase_add_test(originals, test_only_regular_files_are_copied);
 	tcase_add_test(originals,
 	               test_a_device_is_not_copied_and_the_links_of_processes_lead_nowhere);
+	tcase_add_test(originals, test_the_names_that_are_looked_at_come_to_an_end);
 	tcase_add_test(originals, test_what_two_paths_name_is_there_once_by_the_first_of_them);
 	tcase_add_test(originals, test_a_directory_that_is_not_open_to_everybody_hides_its_files);
 	tcase_add_test(originals, test_a_list_that_keeps_somebody_out_hides_the_files_too);
