@@ -467,6 +467,7 @@ START_TEST(test_offline_memory_without_a_pool_for_it_is_told)
 	blocks = world_add_blocks(&world, 0, 6);
 	world_set_online(&world, 0, blocks + 1, 1, KERNEL);
 	world_add_blocks(&world, 2, 3);
+	world_add_pool(&world, "a", POOL_REGION, "1G");
 	world_plan(&world);
 	ck_assert_uint_eq(world.plan->nr_warnings, 1);
 	ck_assert(world_is_warned(&world, "nodes 0,2: 1 GiB offline; a pool of kind block would "
