@@ -87,16 +87,16 @@ static bool is_continued(const struct block_run *one, const struct block_run *ne
 /* Make one of runs @first to @last where they touch and are of the same sort. */
 static void join(struct block_record *record, size_t first, size_t last)
 {
-	for (size_t i = first; i < last && i + 1 < record->nr_runs;) {
+	size_t i = first;
+
+	while (i < last && i + 1 < record->nr_runs) {
 		struct block_run both = record->runs[i];
 
-		if (!is_continued(&both, &record->runs[i + 1])) {
-			i++;
-			continue;
-		}
 		both.last = record->runs[i + 1].last;
-		replace(record, i, 2, &both, 1);
-		last--;
+		if (is_continued(&record->runs[i], &record->runs[i + 1]))
+			replace(record, i, 2, &both, 1);
+		else
+			i++;
 	}
 }
 

@@ -1,24 +1,54 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/size.h"
 #include "block-files.h"
 #include "block-record.h"
 #include "probe.h"
+#include "zone-info.h"
 
-/* Where the kernel shows no blocks: the section of most architectures (SECTION_SIZE_BITS = 27). */
+/* Where the kernel shows no blocks: the section of most architectures
+ * (SECTION_SIZE_BITS = 27). */
 #define USUAL_SECTION_BYTES (128 * MIB)
 
-/* One node's directory while it is walked. */
+/* So many blocks that one look at /proc/zoneinfo is worth it (some milliseconds
+ * at the most). */
+#define MANY_BLOCKS 1024
+
+/* The blocks of one node. */
+struct list {
+	uint64_t *blocks; /* ascending, once sorted */
+	size_t nr;
+	size_t nr_rooms;
+	uint64_t present_bytes; /* of the memory that is online; 0: not known */
+};
+
+/* One node while its blocks are looked at. */
 struct walk {
 	struct block_files files;
 	const struct block_record *record; /* NULL: none */
 	struct machine_node *node;
-	uint64_t first_block;
-	uint64_t end_block;
 	size_t nr_rooms; /* candidates that there is memory for */
 };
+
+static int add_block(uint64_t block, void *arg)
+{
+	struct list *list = arg;
+
+	if (list->nr == list->nr_rooms) {
+		size_t nr_rooms = list->nr_rooms ? 2 * list->nr_rooms : 64;
+		uint64_t *blocks = reallocarray(list->blocks, nr_rooms, sizeof(*blocks));
+
+		if (!blocks)
+			return -ENOMEM;
+		list->blocks = blocks;
+		list->nr_rooms = nr_rooms;
+	}
+	list->blocks[list->nr++] = block;
+	return 0;
+}
 
 static int add_candidate(struct walk *walk, const struct machine_block *candidate)
 {
@@ -66,21 +96,15 @@ static int judge_candidate(struct walk *walk, uint64_t block, enum memory_block_
 }
 
 /*
- * One file a block that is online and not on record, about 3 µs each: there are 131 072 of them on
- * a large machine. A block that does not tell its state is online, as on kernels without hotplug.
+ * One file a block that is online and not on record, about 3 µs each: there are
+ * 131 072 of them on a large machine. A block that does not tell its state is
+ * online, as on kernels without hotplug.
  */
-static int take_block(uint64_t block, void *arg)
+static int look_at_block(struct walk *walk, uint64_t block)
 {
-	struct walk *walk = arg;
-	struct machine_node *node = walk->node;
 	enum memory_block_state state;
 	int r;
 
-	if (node->nr_blocks == 0 || block < walk->first_block)
-		walk->first_block = block;
-	if (node->nr_blocks == 0 || block >= walk->end_block)
-		walk->end_block = block + 1;
-	node->nr_blocks++;
 	r = block_files_state(&walk->files, block, &state);
 	if (r == -EINVAL) /* a word that is not known is not that for "online" */
 		return 0;
@@ -92,18 +116,21 @@ static int take_block(uint64_t block, void *arg)
 		state = MEMORY_BLOCK_ONLINE;
 	}
 	if (state == MEMORY_BLOCK_ONLINE)
-		node->nr_online_blocks++;
+		walk->node->nr_online_blocks++;
 	return 0;
 }
 
-static int compare_blocks(const void *a, const void *b)
+/*
+ * A block that is offline has no page that is present in a zone. Where less
+ * than a block is missing from the node's, which are holes then, all are
+ * online, and none needs to be asked.
+ */
+static bool is_all_online(const struct list *list, uint64_t block_bytes)
 {
-	const struct machine_block *one = a, *other = b;
-
-	return (one->block > other->block) - (one->block < other->block);
+	return list->present_bytes > bytes_mul(list->nr - 1, block_bytes);
 }
 
-static int read_blocks(struct probe *probe, struct machine_node *node)
+static int read_blocks(struct probe *probe, struct machine_node *node, const struct list *list)
 {
 	struct walk walk = {
 		.files = { .kernel = probe->kernel, .node_id = node->node_id },
@@ -111,36 +138,107 @@ static int read_blocks(struct probe *probe, struct machine_node *node)
 		.node = node,
 	};
 	uint64_t block_bytes = probe->machine->block_bytes;
+	bool is_known;
 
-	if (block_bytes &&
-	    memory_blocks_each(probe->kernel, node->node_id, take_block, &walk) == -ENOMEM)
-		return -ENOMEM;
-	if (node->nr_blocks == 0) {
+	if (list->nr == 0) {
 		node->memory_bytes = node->mem_total_bytes;
 		node->spanned_bytes = node->mem_total_bytes;
 		return 0;
 	}
-	if (node->nr_candidates)
-		qsort(node->candidates, node->nr_candidates, sizeof(*node->candidates),
-		      compare_blocks);
+	is_known = is_all_online(list, block_bytes);
+	for (size_t i = 0; i < list->nr; i++) {
+		int r;
+
+		if (is_known &&
+		    !(walk.record && block_record_find(walk.record, list->blocks[i], NULL))) {
+			node->nr_online_blocks++;
+			continue;
+		}
+		r = look_at_block(&walk, list->blocks[i]);
+		if (r < 0)
+			return r;
+	}
+	node->nr_blocks = list->nr;
 	node->memory_bytes = bytes_mul(node->nr_online_blocks, block_bytes);
-	node->spanned_bytes = bytes_mul(walk.end_block - walk.first_block, block_bytes);
+	node->spanned_bytes =
+		bytes_mul(list->blocks[list->nr - 1] - list->blocks[0] + 1, block_bytes);
 	return 0;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* Return: 0 and *ret_nr blocks in all; -ENOMEM. */
+static int list_blocks(struct probe *probe, struct list *lists, size_t *ret_nr)
+{
+	*ret_nr = 0;
+	for (size_t i = 0; i < probe->machine->nr_nodes; i++) {
+		if (memory_blocks_each(probe->kernel, probe->machine->nodes[i].node_id, add_block,
+		                       &lists[i]) == -ENOMEM)
+			return -ENOMEM;
+		if (lists[i].nr)
+			qsort(lists[i].blocks, lists[i].nr, sizeof(*lists[i].blocks),
+			      compare_blocks);
+		*ret_nr += lists[i].nr;
+	}
+	return 0;
+}
+
+struct present {
+	const struct machine *machine;
+	struct list *lists; /* of its nodes */
+};
+
+static void take_present(unsigned node_id, const char *name, uint64_t nr_pages, void *arg)
+{
+	const struct present *present = arg;
+	const struct machine_node *node;
+	struct list *list;
+
+	if (strcmp(name, "present") != 0)
+		return;
+	node = machine_node(present->machine, node_id);
+	if (!node)
+		return;
+	list = &present->lists[node - present->machine->nodes];
+	list->present_bytes =
+		bytes_add(list->present_bytes, bytes_mul(nr_pages, present->machine->page_bytes));
+}
+
+static int read_lists(struct probe *probe, struct list *lists)
+{
+	struct machine *machine = probe->machine;
+	size_t nr_blocks = 0;
+	int r = 0;
+
+	if (machine->block_bytes)
+		r = list_blocks(probe, lists, &nr_blocks);
+	if (nr_blocks >= MANY_BLOCKS)
+		(void) zone_info_each(probe->kernel, take_present,
+		                      &(struct present){ .machine = machine, .lists = lists });
+	for (size_t i = 0; i < machine->nr_nodes && r == 0; i++)
+		r = read_blocks(probe, &machine->nodes[i], &lists[i]);
+	return r;
 }
 
 int probe_blocks(struct probe *probe)
 {
 	struct machine *machine = probe->machine;
+	scoped(freep) struct list *lists = calloc(machine->nr_nodes + 1, sizeof(*lists));
+	int r;
 
+	if (!lists)
+		return -ENOMEM;
 	/* Hexadecimal, without 0x. */
 	if (probe_text(probe, MEMORY_DIR "/block_size_bytes"))
 		machine->block_bytes = strtoull(probe->text, NULL, 16);
 	machine->section_bytes = machine->block_bytes ? machine->block_bytes : USUAL_SECTION_BYTES;
-	for (size_t i = 0; i < machine->nr_nodes; i++) {
-		int r = read_blocks(probe, &machine->nodes[i]);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	r = read_lists(probe, lists);
+	for (size_t i = 0; i < machine->nr_nodes; i++)
+		free(lists[i].blocks);
+	return r;
 }

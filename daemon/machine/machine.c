@@ -22,8 +22,8 @@ int machine_probe_with(struct kernel *kernel, const struct block_record *record,
                        struct machine **ret)
 {
 	static int (*const steps[])(struct probe *) = {
-		probe_nodes,      probe_allowed,       probe_usable, probe_blocks,
-		probe_page_sizes, probe_device_memory, probe_limits,
+		probe_nodes,  probe_allowed,       probe_usable, probe_page_sizes,
+		probe_blocks, probe_device_memory, probe_limits,
 	};
 	scoped(machine_freep) struct machine *machine = NULL;
 	scoped(freep) struct probe *probe = NULL;

@@ -26,11 +26,12 @@ int probe_allowed(struct probe *probe);
 /* nodes.c: usable_cpus, helper_node_id. Wants the allowed CPUs. */
 int probe_usable(struct probe *probe);
 
-/* blocks.c: block_bytes, section_bytes; the nodes' blocks, memory, span and candidates */
-int probe_blocks(struct probe *probe);
-
 /* page-sizes.c: page_bytes, page_sizes, huge_page_bytes, thp; the nodes' huge pages */
 int probe_page_sizes(struct probe *probe);
+
+/* blocks.c: block_bytes, section_bytes; the nodes' blocks, memory, span and candidates. Wants
+ * page_bytes. */
+int probe_blocks(struct probe *probe);
 
 /* device-memory.c: the nodes' memory for devices. Wants nodes and page sizes. */
 int probe_device_memory(struct probe *probe);

@@ -254,11 +254,14 @@ static void own_block(struct tree *tree, uint64_t block)
 
 void tree_set_block_state(struct tree *tree, uint64_t block, const char *state)
 {
-	char text[64];
+	char path[PATH_BYTES], text[64];
 
 	own_block(tree, block);
 	snprintf(text, sizeof(text), "%s\n", state);
 	tree_write(tree, text, BLOCKS_DIR "/memory%" PRIu64 "/state", block);
+	/* It says that all is online; what is present else is not kept up. */
+	snprintf(path, sizeof(path), "%s/proc/zoneinfo", tree->root);
+	ck_assert(unlink(path) == 0 || errno == ENOENT);
 	tree_set_block_zones(tree, block,
 	                     strcmp(state, "online") == 0 ? "Normal" : "Normal Movable");
 }
@@ -358,6 +361,26 @@ static void write_process(struct tree *tree)
 	tree_write(tree, text, "/proc/self/smaps");
 }
 
+/* All blocks are online, and without holes. */
+static void write_zones(struct tree *tree)
+{
+	const struct tree_machine *machine = &tree->machine;
+	char *text = NULL;
+	size_t text_length;
+	FILE *file = open_memstream(&text, &text_length);
+
+	ck_assert_ptr_nonnull(file);
+	for (size_t i = 0; i < machine->nr_nodes; i++)
+		fprintf(file,
+		        "Node %u, zone   Normal\n        present  %" PRIu64
+		        "\n        cma      0\n",
+		        machine->nodes[i].node_id,
+		        machine->nodes[i].memory_bytes / machine->page_bytes);
+	fclose(file);
+	tree_write(tree, text, "/proc/zoneinfo");
+	free(text);
+}
+
 static void write_system(struct tree *tree)
 {
 	const struct tree_machine *machine = &tree->machine;
@@ -381,6 +404,7 @@ static void write_system(struct tree *tree)
 	tree_write(tree, text, "/sys/devices/system/cpu/possible");
 	tree_write(tree, "cpuset cpu io memory hugetlb pids\n",
 	           "/sys/fs/cgroup/cgroup.controllers");
+	write_zones(tree);
 	tree_set_swap(tree, 0);
 	tree_set_cgroup(tree, UINT64_MAX, 0);
 }

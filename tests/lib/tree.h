@@ -14,7 +14,7 @@
  *     /sys/devices/system/cpu/{online,present,possible}
  *     /sys/kernel/mm/hugepages/hugepages-XkB/{nr,free,surplus}_hugepages
  *     /sys/kernel/mm/transparent_hugepage/{enabled,shmem_enabled,hpage_pmd_size}
- *     /proc/{meminfo,swaps}, /proc/self/{status,cgroup,smaps}
+ *     /proc/{meminfo,swaps,zoneinfo}, /proc/self/{status,cgroup,smaps}
  *     /sys/fs/cgroup/{cgroup.controllers,system.slice/nodeinitd.service/memory.{max,current,stat}}
  *
  * The base page is what /proc/self/smaps gives as KernelPageSize. All memory is free, no swap area
@@ -79,7 +79,8 @@ void tree_remove(struct tree *tree, const char *format, ...) __attribute__((form
 
 /*
  * Set the "state" of one memory block ("offline"); the others keep theirs. Its valid_zones become
- * "Normal" when it is online, else "Normal Movable".
+ * "Normal" when it is online, else "Normal Movable". /proc/zoneinfo, which says that all blocks are
+ * online, is removed.
  */
 void tree_set_block_state(struct tree *tree, uint64_t block, const char *state);
 
