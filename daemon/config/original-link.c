@@ -42,12 +42,12 @@ static bool append_relative(char *directory, const char *text)
 			has_name = true;
 		}
 		if (!text[name_bytes])
-			return has_name;
+			return true;
 		text += name_bytes + 1;
 	}
 }
 
-/* Return: 0 and *ret, the path that @link leads to; -ENOENT it cannot be told; -ENOMEM. */
+/* Return: 0 and *ret, the path that @link leads to; -ENOMEM; another -errno: it cannot be told. */
 static int goal_of(const struct original_tree *tree, const struct original *link, char **ret)
 {
 	scoped(original_place_close) struct original_place place = { .fd = -1 };
@@ -71,7 +71,7 @@ static int goal_of(const struct original_tree *tree, const struct original *link
 		return -ENOMEM;
 	r = original_tree_directory(tree, directory, &place);
 	if (r < 0)
-		return r == -ENOMEM ? r : -ENOENT;
+		return r;
 	if (asprintf(&goal, "%s%s", place.path, name) < 0) {
 		goal = NULL;
 		return -ENOMEM;

@@ -20,15 +20,21 @@
 
 START_TEST(test_a_path_names_its_file)
 {
+	static const struct timespec times[] = { { 1, 2 }, { 3, 4 } };
 	struct stat status;
 
 	tree_file("opt/bin/program", "text");
+	ck_assert_int_eq(utimensat(AT_FDCWD, tree_path("opt/bin/program"), times, 0), 0);
 	find("/opt/bin/program");
 	expect("file:1 /opt/bin/program\n");
 	ck_assert_int_eq(stat(tree_path("opt/bin/program"), &status), 0);
 	ck_assert_uint_eq(found.files[0].identity.bytes, 4);
 	ck_assert_uint_eq(found.files[0].identity.inode, status.st_ino);
 	ck_assert_uint_eq(found.files[0].identity.device, status.st_dev);
+	ck_assert_int_eq(found.files[0].identity.modified.tv_sec, 3);
+	ck_assert_int_eq(found.files[0].identity.modified.tv_nsec, 4);
+	ck_assert_int_eq(found.files[0].identity.changed.tv_sec, status.st_ctim.tv_sec);
+	ck_assert_int_eq(found.files[0].identity.changed.tv_nsec, status.st_ctim.tv_nsec);
 }
 END_TEST
 
@@ -305,6 +311,22 @@ START_TEST(test_more_files_than_one_pool_can_have_are_cut_off)
 }
 END_TEST
 
+START_TEST(test_a_name_that_no_file_can_have_names_none)
+{
+	char path[400];
+	char expected[450];
+
+	snprintf(path, sizeof(path), "/%0300u/file", 0U);
+	snprintf(expected, sizeof(expected), "file:1 %s no-such-file\n", path);
+	find(path);
+	expect(expected);
+	snprintf(path, sizeof(path), "/%0300u", 0U);
+	snprintf(expected, sizeof(expected), "file:1 %s no-such-file\n", path);
+	find(path);
+	expect(expected);
+}
+END_TEST
+
 START_TEST(test_names_may_hold_anything)
 {
 	tree_directory("d/red\x1b[31m\n\xc3\xa4\xff");
@@ -438,6 +460,7 @@ int main(void)
 	tcase_add_test(originals, test_a_list_that_keeps_somebody_out_hides_the_files_too);
 	tcase_add_test(originals, test_what_a_copy_would_lose_is_refused);
 	tcase_add_test(originals, test_what_the_daemon_may_not_read_is_refused);
+	tcase_add_test(originals, test_a_name_that_no_file_can_have_names_none);
 	tcase_add_test(originals, test_names_may_hold_anything);
 	tcase_add_test(originals, test_every_refusal_has_a_word_and_a_sentence);
 	tcase_add_test(originals, test_a_changed_file_has_another_identity);
