@@ -211,6 +211,25 @@ static int system_adopt(struct memory *memory, enum memory_adopted adopted)
 	return 0;
 }
 
+/* Pages can be moved when the memory below them is taken offline, long after it was finished. */
+static int system_verify(struct memory *memory)
+{
+	int r;
+
+	if (memory->address)
+		return memory_verify(memory);
+	/* Reading pages in would make those that are missing; so that is asked for first. */
+	r = memory_file_check_blocks(memory);
+	if (r == 0)
+		r = map(memory);
+	if (r == 0)
+		r = memory_show_pages(memory);
+	if (r == 0)
+		r = memory_verify(memory);
+	(void) unmap(memory);
+	return r;
+}
+
 static int system_finish(struct memory *memory)
 {
 	int r;
@@ -226,7 +245,7 @@ static int system_finish(struct memory *memory)
 const struct memory_ops memory_system = {
 	.make = system_make,
 	.populate = memory_populate,
-	.verify = memory_verify,
+	.verify = system_verify,
 	.finish = system_finish,
 	.destroy = system_destroy,
 	.release = system_release,

@@ -56,7 +56,8 @@ struct memory_ops {
 	int (*populate)(struct memory *memory, uint64_t offset_bytes, uint64_t bytes);
 
 	/*
-	 * Check what was populated: resident, on its node, of its page size.
+	 * Check what was populated: resident, on its node, of its page size. Of memory that is
+	 * finished, too: it is mapped for as long as that takes.
 	 * Return: 0; -EXDEV pages on another node; -EMEDIUMTYPE smaller pages than asked for;
 	 * -ENODATA pages that are not there; -errno.
 	 */

@@ -226,6 +226,8 @@ static size_t cut_off(struct region_share *regions, struct region_stage *stage, 
 		}
 		if (region->place == PLACE_STOCK)
 			region_stock_remove(regions, region);
+		else if (region->place == PLACE_DOUBTED)
+			region_doubted_remove(regions, region);
 		stage->regions[nr_kept + nr_gone++] = region;
 	}
 	stage->nr_regions = nr_kept;

@@ -146,7 +146,7 @@ void region_count_states(struct share *share, struct region_counts *ret)
 	(void) region_share_open(regions);
 	region_share_lock(regions);
 	*ret = regions->counts;
-	ret->coming_bytes = regions->counts.spent_bytes;
+	ret->coming_bytes = regions->counts.spent_bytes + regions->doubted_bytes;
 	for (unsigned i = 0; i < NR_STAGES; i++) {
 		const struct region_stage *stage = &regions->stages[i];
 
@@ -156,7 +156,7 @@ void region_count_states(struct share *share, struct region_counts *ret)
 			ret->coming_bytes +=
 				(stage->nr_regions - stage->nr_whole) * regions->largest_bytes;
 	}
-	ret->nr_unfilled = nr_regions - nr_whole;
+	ret->nr_unfilled = nr_regions - nr_whole + regions->nr_doubted;
 	ret->largest_bytes = regions->largest_bytes;
 	region_share_unlock(regions);
 }
@@ -249,7 +249,17 @@ int region_open_lent(struct share *share, uint64_t id)
 	return memory ? share->context->memory->open_again(memory) : -ENOENT;
 }
 
-/* Ready or lent, and so not the worker's while we have the lock. Return: NULL: neither. */
+static const struct region *list_find(const struct region_list *list, uint64_t id)
+{
+	const struct region *region = TAILQ_FIRST(list);
+
+	while (region && region->id != id)
+		region = TAILQ_NEXT(region, link);
+	return region;
+}
+
+/* Ready, in doubt or lent, and so its memory stays while we have the lock. Return: NULL: neither.
+ */
 static const struct region *whole_find(struct region_share *regions, uint64_t id)
 {
 	struct region **slot = lent_find(regions, id);
@@ -257,10 +267,8 @@ static const struct region *whole_find(struct region_share *regions, uint64_t id
 
 	if (slot)
 		return *slot;
-	region = TAILQ_FIRST(&regions->stock);
-	while (region && region->id != id)
-		region = TAILQ_NEXT(region, link);
-	return region;
+	region = list_find(&regions->stock, id);
+	return region ? region : list_find(&regions->doubted, id);
 }
 
 int region_duplicate(struct share *share, uint64_t id, uint64_t *ret_bytes)

@@ -13,7 +13,8 @@
  *                               region_stage.done_bytes, .limit_reason; the last region id
  *
  * A region that is whole is the worker's no more, unless it takes it out of the stock or off the
- * list of spent ones, under region_share.lock. Of a lent one the main thread alone uses .memory,
+ * list of spent ones, under region_share.lock; one that is in doubt is the worker's alone while it
+ * has the share. Of a lent one the main thread alone uses .memory,
  * without the lock, as only it can end that. The rest belongs to the worker.
  */
 #pragma once
@@ -36,7 +37,7 @@ enum region_state {
 	REGION_WHOLE,    /* verified and finished; where it is, its place says */
 };
 
-enum region_place { PLACE_NONE, PLACE_STOCK, PLACE_LENT, PLACE_SPENT };
+enum region_place { PLACE_NONE, PLACE_STOCK, PLACE_DOUBTED, PLACE_LENT, PLACE_SPENT };
 
 /* What is to be told of one piece of memory; outlives it until that was told. */
 struct region_note {
@@ -75,7 +76,7 @@ struct region {
 	bool is_aside;             /* lent or spent, and no part wants it any more */
 	bool is_abandoned;         /* spent, and not ours to empty */
 	bool is_single;            /* allocated by itself */
-	TAILQ_ENTRY(region) link;  /* of the stock or the spent ones */
+	TAILQ_ENTRY(region) link;  /* of the stock, the doubted or the spent ones */
 	TAILQ_ENTRY(region) aside; /* of those that are aside */
 	struct region *next_lent;  /* of its bucket */
 };
@@ -121,7 +122,10 @@ struct region_share {
 	bool is_open;         /* cut into regions */
 	bool keeps_memory;    /* its end does not give back */
 	uint64_t largest_bytes;
-	struct region_list stock;                /* ready ones, small ones first */
+	struct region_list stock;   /* ready ones, small ones first */
+	struct region_list doubted; /* were in the stock, and are looked at again first */
+	size_t nr_doubted;
+	uint64_t doubted_bytes;
 	struct region_list spent[NR_STAGES + 1]; /* by stage; the last is of those that are aside */
 	struct region_list aside;
 	struct region **lent; /* buckets by id */
@@ -221,6 +225,18 @@ void region_aside_add(struct region_share *regions, struct region *region);
 void region_aside_remove(struct region_share *regions, struct region *region);
 /* One that was returned, of this stage or aside, off its list and without a place. NULL: none. */
 struct region *region_spent_take(struct region_share *regions, enum stage stage);
+
+/* --- region-recheck.c --- */
+
+/* As kind_ops says. */
+int region_share_recheck(struct share *share);
+/*
+ * Look at one region of this stage that is in doubt: back into the stock, or it has no memory any
+ * more and is to be built anew. Return: whether there was one.
+ */
+bool region_verify_doubted(struct region_share *regions, enum stage stage);
+/* With the lock. */
+void region_doubted_remove(struct region_share *regions, struct region *region);
 
 /* --- region-news.c --- */
 

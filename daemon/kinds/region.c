@@ -23,6 +23,7 @@ static int region_share_new(struct share **ret)
 		return -ENOMEM;
 	(void) pthread_mutex_init(&share->lock, NULL);
 	TAILQ_INIT(&share->stock);
+	TAILQ_INIT(&share->doubted);
 	for (unsigned i = 0; i <= NR_STAGES; i++)
 		TAILQ_INIT(&share->spent[i]);
 	TAILQ_INIT(&share->aside);
@@ -116,7 +117,7 @@ static int region_prepare(struct part *part)
 		stage->round_error = r;
 		return r;
 	}
-	if (region_drop_spent(regions, part->stage))
+	if (region_drop_spent(regions, part->stage) || region_verify_doubted(regions, part->stage))
 		return 1;
 	if (part->want_bytes == 0)
 		return 0;
@@ -355,6 +356,7 @@ static void region_share_read(const struct share *share, struct share_status *re
 const struct kind_ops region_ops = {
 	.name = "region",
 	.share_new = region_share_new,
+	.share_recheck = region_share_recheck,
 	.prepare = region_prepare,
 	.run_chunk = region_run_chunk,
 	.finish = region_finish,

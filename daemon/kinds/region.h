@@ -35,7 +35,8 @@ struct region_counts {
 	size_t nr_ready;
 	size_t nr_lent;
 	size_t nr_spent;    /* returned, not yet destroyed: a round is wanted (run_refill()) */
-	size_t nr_unfilled; /* wanted, and neither of these: to be made, being filled, or failed */
+	size_t nr_unfilled; /* wanted, and neither of these: to be made, being filled, or failed,
+	                     * or to be looked at again (share_recheck) */
 	uint64_t ready_bytes, lent_bytes, spent_bytes;
 	/* What has still to be filled with free pages of the node, or may have: what is spent and
 	 * what is unfilled, except where a round has given up. */

@@ -94,6 +94,27 @@ START_TEST(test_memory_that_is_not_all_there_is_not_verified)
 }
 END_TEST
 
+START_TEST(test_finished_memory_can_be_looked_at_again)
+{
+	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 4 * MIB);
+
+	ck_assert_int_eq(memory_system.make(&memory), 0);
+	ck_assert_int_eq(memory_system.populate(&memory, 0, memory.bytes), 0);
+	ck_assert_int_eq(memory_system.finish(&memory), 0);
+	ck_assert_int_eq(memory_system.verify(&memory), 0);
+	ck_assert_ptr_null(memory.mapping);
+	memory.node_id = 1;
+	ck_assert_int_eq(memory_system.verify(&memory), -EXDEV);
+	ck_assert_ptr_null(memory.address);
+	memory.node_id = 0;
+	ck_assert_int_eq(memory_system.discard(&memory, base_bytes, base_bytes), 0);
+	ck_assert_int_eq(memory_system.verify(&memory), -ENODATA);
+	/* Looking has not filled the hole. */
+	ck_assert_int_eq(memory_system.verify(&memory), -ENODATA);
+	memory_system.destroy(&memory);
+}
+END_TEST
+
 START_TEST(test_pages_on_another_node_than_asked_for_are_told)
 {
 	struct memory memory = memory_of(PLAN_PAGE_BASE, base_bytes, 2 * MIB);
@@ -379,6 +400,7 @@ static void add_base(TCase *tcase)
 	tcase_add_test(tcase, test_base_pages_are_filled_verified_sealed_and_unmapped);
 	tcase_add_test(tcase, test_the_mapping_is_aligned_with_a_guard_on_either_side);
 	tcase_add_test(tcase, test_memory_that_is_not_all_there_is_not_verified);
+	tcase_add_test(tcase, test_finished_memory_can_be_looked_at_again);
 	tcase_add_test(tcase, test_pages_on_another_node_than_asked_for_are_told);
 	tcase_add_test(tcase, test_a_node_that_does_not_exist_is_refused_before_any_touch);
 	if (may_lock(4 * MIB))
