@@ -30,16 +30,17 @@ static int complain(const char *what, int error)
 	return PREPARE_NOTHING;
 }
 
-/* Memory that is offline may be there by the time that it matters. */
+/*
+ * Whether it has memory does not matter: it may get some, and of a node that is just being added
+ * the memory is seen last.
+ */
 static bool is_wanted(const struct pool_config *pool, const struct machine_node *node)
 {
-	bool may_have_memory = node->memory_bytes > 0 || node->nr_candidates > 0;
-
 	switch (pool->nodes) {
 	case POOL_NODES_ALL:
-		return may_have_memory;
+		return true;
 	case POOL_NODES_CPU:
-		return may_have_memory && !idset_is_empty(&node->cpus);
+		return !idset_is_empty(&node->cpus);
 	case POOL_NODES_LIST:
 		return idset_has(&pool->node_list, node->node_id);
 	}

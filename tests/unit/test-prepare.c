@@ -130,6 +130,46 @@ START_TEST(copies_have_a_place_on_the_node_that_their_pool_names)
 }
 END_TEST
 
+/* Two nodes more, both without memory: 1 with a CPU, 2 without. */
+static void expect_mounts_of_three(const char *nodes, const char *expected)
+{
+	char text[128], mounted[8] = "";
+
+	tree_write(tree, "0-2\n", "/sys/devices/system/node/online");
+	tree_write(tree, "10 20 20\n", "/sys/devices/system/node/node0/distance");
+	for (unsigned i = 1; i < 3; i++) {
+		tree_write(tree, i == 1 ? "1\n" : "\n", "/sys/devices/system/node/node%u/cpulist",
+		           i);
+		tree_write(tree, i == 1 ? "20 10 20\n" : "20 20 10\n",
+		           "/sys/devices/system/node/node%u/distance", i);
+		(void) snprintf(text, sizeof(text),
+		                "Node %u MemTotal: 0 kB\nNode %u MemFree: 0 kB\n", i, i);
+		tree_write(tree, text, "/sys/devices/system/node/node%u/meminfo", i);
+	}
+	(void) snprintf(text, sizeof(text), "[Pool]\nKind=replica\nPaths=/bin/true\nNodes=%s\n",
+	                nodes);
+	pool("text", text);
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		(void) snprintf(text, sizeof(text), "run/replica/node%u", i);
+		if (scene_nr_mounts(text, NULL, 0) == 1)
+			(void) snprintf(mounted + strlen(mounted), 2, "%u", i);
+	}
+	ck_assert_str_eq(mounted, expected);
+}
+
+START_TEST(a_node_without_memory_may_get_some)
+{
+	expect_mounts_of_three("all", "012");
+}
+END_TEST
+
+START_TEST(nodes_without_cpus_have_no_copies_where_they_are_for_cpus)
+{
+	expect_mounts_of_three("cpu", "01");
+}
+END_TEST
+
 START_TEST(no_mount_goes_while_the_daemon_is_at_work)
 {
 	scoped(fd_closep) int held_fd = -1;
@@ -200,12 +240,15 @@ int main(void)
 
 	if (geteuid() != 0 || !scene_is_possible())
 		suite_skip("mounts of one's own need root");
+	tcase_set_timeout(whole, 20);
 	tcase_add_checked_fixture(whole, setup_machine, teardown_machine);
 	tcase_add_test(whole, offline_blocks_can_be_brought_online_by_the_group);
 	tcase_add_test(whole, without_a_pool_of_blocks_they_stay_roots);
 	tcase_add_test(whole, blocks_of_a_node_that_no_pool_names_stay_roots);
 	tcase_add_test(whole, a_link_in_place_of_the_mark_is_not_followed);
 	tcase_add_test(whole, copies_have_a_place_on_the_node_that_their_pool_names);
+	tcase_add_test(whole, a_node_without_memory_may_get_some);
+	tcase_add_test(whole, nodes_without_cpus_have_no_copies_where_they_are_for_cpus);
 	tcase_add_test(whole, no_mount_goes_while_the_daemon_is_at_work);
 	tcase_add_test(whole, no_mount_goes_while_a_file_is_broken);
 	tcase_add_test(whole, a_base_that_is_missing_is_made_for_the_service);

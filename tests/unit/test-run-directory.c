@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../daemon/base/scoped.h"
 #include "../../daemon/run-directory.h"
 #include "suite.h"
 
@@ -52,6 +55,37 @@ START_TEST(what_is_longer_than_a_path_does_not_count)
 }
 END_TEST
 
+START_TEST(it_is_held_as_long_as_somebody_holds_it)
+{
+	char directory[] = "/tmp/nodeinit-run-XXXXXX";
+	scoped(fd_closep) int fd = -1, first_fd = -1, second_fd = -1;
+
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert(!run_directory_is_held(fd));
+	first_fd = run_directory_hold(directory);
+	second_fd = run_directory_hold(directory);
+	ck_assert_int_ge(first_fd, 0);
+	ck_assert_int_ge(second_fd, 0);
+	ck_assert(run_directory_is_held(fd));
+	first_fd = fd_close(first_fd);
+	ck_assert(run_directory_is_held(fd));
+	second_fd = fd_close(second_fd);
+	ck_assert(!run_directory_is_held(fd));
+	/* and the look itself holds nothing */
+	first_fd = run_directory_hold(directory);
+	ck_assert_int_ge(first_fd, 0);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
+START_TEST(what_is_not_there_cannot_be_held)
+{
+	ck_assert_int_eq(run_directory_hold("/nonexistent/nodeinit"), -ENOENT);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("run-directory");
@@ -62,6 +96,8 @@ int main(void)
 	tcase_add_test(tests, of_several_the_first_counts);
 	tcase_add_test(tests, what_is_no_absolute_path_does_not_count);
 	tcase_add_test(tests, what_is_longer_than_a_path_does_not_count);
+	tcase_add_test(tests, it_is_held_as_long_as_somebody_holds_it);
+	tcase_add_test(tests, what_is_not_there_cannot_be_held);
 	suite_add_tcase(suite, tests);
 	return suite_main(suite);
 }
