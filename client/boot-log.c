@@ -27,7 +27,7 @@ int boot_log_parse(const char *message, uint32_t *ret_node_id, uint64_t *ret_use
 		            "node %9" SCNu32 " initiali%*1[sz]ed, %*u pages in %9" SCNu64 "ms%n",
 		            &node_id, &msec, &end);
 	/* A number with a sign is none of the kernel's, and sscanf(3) would take it. */
-	if (nr != 2 || !end || message[end] || strchr(message, '-'))
+	if (nr != 2 || message[end] || strchr(message, '-'))
 		return -ENOMSG;
 	*ret_node_id = node_id;
 	*ret_usec = msec * 1000;

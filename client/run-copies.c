@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -73,6 +74,14 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
+/* Nothing can be executed there, nor mapped for it: libraries would fail, too. */
+static bool is_without_execution(int fd)
+{
+	struct statvfs place;
+
+	return fstatvfs(fd, &place) < 0 || (place.f_flag & ST_NOEXEC);
+}
+
 /*
  * May everybody do with the copy what the original is for? Writing is not. Where it belongs to
  * somebody else, that holds if all others may do as much as the original's owner and group.
@@ -104,7 +113,7 @@ static int compare(int copy_fd, int original_fd)
 		return -ESTALE;
 	if ((original.st_mode & (S_ISUID | S_ISGID)) || has_capabilities(original_fd))
 		return -EPERM;
-	return is_as_open(&copy, &original) ? 0 : -EACCES;
+	return is_as_open(&copy, &original) && !is_without_execution(copy_fd) ? 0 : -EACCES;
 }
 
 int run_copies_find(const char *directory, uint32_t node_id, const char *path, char **ret_copy)
@@ -128,7 +137,7 @@ int run_copies_find(const char *directory, uint32_t node_id, const char *path, c
 		return r;
 	if (asprintf(&copy, "%s/node%" PRIu32 "%s", directory, node_id, path) < 0)
 		return -ENOMEM;
-	/* Also where the mount lets nothing be executed. */
+	/* Lists of access have their say, too. */
 	if (faccessat(AT_FDCWD, copy, X_OK, AT_EACCESS) < 0) {
 		r = -errno;
 		free(copy);

@@ -237,7 +237,15 @@ START_TEST(test_a_machine_that_shows_nothing_or_nonsense_is_an_error)
 	ck_assert_int_eq(run_nodes_read(tree->root, &all, &nodes), -EINVAL);
 	tree_write(tree, "what\n", "/sys/devices/system/node/node0/cpulist");
 	ck_assert_int_eq(run_nodes_read(tree->root, &all, &nodes), -EINVAL);
+	tree_write(tree, "0\n", "/sys/devices/system/node/node0/cpulist");
+	tree_write(tree, "10 21 14 31\n", "/sys/devices/system/node/node2/distance");
+	tree_write(tree, "some\n", "/sys/devices/system/node/has_memory");
+	ck_assert_int_eq(run_nodes_read(tree->root, &all, &nodes), -EINVAL);
 	ck_assert_ptr_null(nodes.nodes);
+	/* A kernel that does not tell which have memory means all. */
+	tree_remove(tree, "/sys/devices/system/node/has_memory");
+	ck_assert_int_eq(run_nodes_read(tree->root, &all, &nodes), 0);
+	ck_assert(node(3)->has_memory);
 }
 END_TEST
 

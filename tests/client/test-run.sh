@@ -202,7 +202,7 @@ test_root_cannot_write_to_what_lies_over() {
 	run run -q cat /proc/self/mountinfo; grep -F " $here/data ro,nosuid,nodev" "$here/out"
 }
 test_root_leaves_no_mount_behind() {
-	copied; mount --make-rshared /; grep -c . /proc/self/mountinfo >"$here/before"
+	mkdir "$here/bin"; mount -t tmpfs none "$here/bin"; copied; mount --make-rshared /; grep -c . /proc/self/mountinfo >"$here/before"
 	run_program; is_original; grep -c . /proc/self/mountinfo | cmp - "$here/before"
 	# What is mounted outside is seen inside.
 	mkfifo "$here/to" "$here/from"; mkdir "$here/mount"
@@ -235,6 +235,10 @@ test_root_lays_no_copy_over_what_it_is_less_open_than() {
 	no_copy "it cannot be read and executed as the original can"
 	chown 0:0 "$over"; run_program; is_original; quiet
 	chmod 550 "$over"; run_program; is_original; quiet
+}
+test_root_takes_no_copy_from_where_nothing_can_be_executed() {
+	mkdir -p "$here/copies/node$node"; mount -t tmpfs -o noexec none "$here/copies/node$node"; copied
+	run_program; is_original; no_copy "it cannot be read and executed as the original can"
 }
 test_root_lays_no_copy_over_files_with_capabilities() {
 	copied; command -v setcap >/dev/null || skip "there is no setcap here"
