@@ -439,7 +439,7 @@ START_TEST(test_a_kind_that_is_not_there_is_said_to_be_unsupported)
 	struct share **shares = NULL;
 
 	drive_add(&drive, POOL_REGION, PLAN_PAGE_HUGETLB, HUGE, REGION, 0, REGION);
-	drive_add(&drive, POOL_BLOCK, PLAN_PAGE_BASE, BASE, REGION, 0, 0);
+	drive_add(&drive, (enum pool_kind) 99, PLAN_PAGE_BASE, BASE, REGION, 0, 0);
 	ck_assert_int_eq(shares_new(&drive.context, &drive.node, NULL, 0, &shares), -EOPNOTSUPP);
 	ck_assert_ptr_null(shares);
 }
