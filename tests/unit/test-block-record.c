@@ -139,6 +139,32 @@ START_TEST(test_a_block_that_is_left_becomes_a_candidate_when_it_is_added_or_our
 }
 END_TEST
 
+START_TEST(test_a_block_that_was_taken_away_stays_on_record_until_it_is_given_back)
+{
+	scoped(block_record_freep) struct block_record *record = blocks_reopen(false);
+	scoped(block_record_freep) struct block_record *again = NULL;
+	struct block_record_entry entry;
+
+	blocks_add(record, 1, 4);
+	set_ours(record, 2, 2);
+	ck_assert_int_eq(block_record_leave(record, 5), 0);
+	for (uint64_t block = 1; block <= 6; block++)
+		block_record_take_away(record, block);
+	ck_assert_int_eq(block_record_save(record), 0);
+	blocks_expect_file("1-4 taken\n5-5 left\n");
+	again = blocks_reopen(false);
+	ck_assert(block_record_find(again, 2, &entry) && entry.is_taken && !entry.is_ours);
+	block_record_give_back(again, 2);
+	block_record_give_back(again, 5);
+	block_record_set_ours(again, 3, true);
+	ck_assert_int_eq(block_record_save(again), 0);
+	blocks_expect_file("1-1 taken\n2-2 seen\n3-3 ours\n4-4 taken\n5-5 left\n");
+	block_record_begin_anew(again);
+	ck_assert_int_eq(block_record_save(again), 0);
+	blocks_expect_file("1-2 seen\n3-3 ours\n4-4 seen\n");
+}
+END_TEST
+
 START_TEST(test_blocks_that_are_left_only_change_the_file_when_all_begins_anew)
 {
 	scoped(block_record_freep) struct block_record *record = NULL;
@@ -373,6 +399,8 @@ static TCase *contents_case(void)
 	tcase_add_loop_test(tcase, test_any_order_of_changes_leaves_what_a_plain_array_would_have,
 	                    0, 8);
 	tcase_add_test(tcase, test_in_memory_only_there_is_nothing_to_save);
+	tcase_add_test(tcase,
+	               test_a_block_that_was_taken_away_stays_on_record_until_it_is_given_back);
 	return tcase;
 }
 

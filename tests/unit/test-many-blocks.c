@@ -21,6 +21,7 @@ static struct large {
 	struct kernel *inner;
 	unsigned nr_blocks;
 	unsigned offline_block;
+	bool comes_online;          /* offline_block, once that was read */
 	unsigned nr_state_reads[2]; /* below 3000, and from there on */
 	unsigned nr_zone_reads;
 } large;
@@ -42,8 +43,11 @@ static int large_read(struct kernel *kernel, const char *path, char *buffer, siz
 	if (strcmp(file, "valid_zones") == 0)
 		return snprintf(buffer, buffer_bytes, "Movable\n");
 	large.nr_state_reads[block >= 3000]++;
-	return snprintf(buffer, buffer_bytes,
-	                block == large.offline_block ? "offline\n" : "online\n");
+	if (block != large.offline_block)
+		return snprintf(buffer, buffer_bytes, "online\n");
+	if (large.comes_online)
+		large.offline_block = UINT32_MAX;
+	return snprintf(buffer, buffer_bytes, "offline\n");
 }
 
 static int large_list(struct kernel *kernel, const char *path, kernel_entry_fn entry, void *arg)
@@ -176,6 +180,18 @@ START_TEST(test_a_block_on_record_is_asked_in_any_case)
 }
 END_TEST
 
+START_TEST(test_a_block_that_comes_online_while_it_is_read_is_online_and_no_candidate)
+{
+	const struct machine_node *node;
+
+	large.offline_block = 3500;
+	large.comes_online = true;
+	node = probe(3);
+	ck_assert_uint_eq(node->nr_candidates, 0);
+	ck_assert_uint_eq(node->nr_online_blocks, 600);
+}
+END_TEST
+
 START_TEST(test_without_zones_every_block_is_asked)
 {
 	large.offline_block = 3500;
@@ -204,6 +220,8 @@ int main(void)
 	tcase_add_test(tcase, test_blocks_whose_pages_are_all_present_are_not_asked);
 	tcase_add_test(tcase, test_a_node_that_lacks_the_pages_of_a_block_has_all_its_blocks_asked);
 	tcase_add_test(tcase, test_a_block_on_record_is_asked_in_any_case);
+	tcase_add_test(tcase,
+	               test_a_block_that_comes_online_while_it_is_read_is_online_and_no_candidate);
 	tcase_add_test(tcase, test_without_zones_every_block_is_asked);
 	tcase_add_test(tcase, test_a_small_machine_is_not_worth_a_look_at_its_zones);
 	suite_add_tcase(suite, tcase);

@@ -132,6 +132,17 @@ START_TEST(test_a_block_that_only_its_node_shows_is_found_there)
 }
 END_TEST
 
+START_TEST(test_state_and_zones_may_be_shown_in_two_places)
+{
+	struct memory_block block;
+
+	put(BLOCKS "/memory7/state", "offline\n");
+	put(NODES "/node0/memory7/valid_zones", "Movable\n");
+	ck_assert_int_eq(read_7(&block), 0);
+	ck_assert_uint_eq(block.zones, MACHINE_ZONE_MOVABLE);
+}
+END_TEST
+
 START_TEST(test_online_alone_tells_the_state_as_well)
 {
 	struct memory_block block;
@@ -389,6 +400,7 @@ int main(void)
 	tcase_add_test(tcase, test_a_kernel_without_valid_zones_lets_a_block_go_anywhere);
 	tcase_add_test(tcase, test_a_block_that_is_not_there_is_no_block);
 	tcase_add_test(tcase, test_a_block_that_only_its_node_shows_is_found_there);
+	tcase_add_test(tcase, test_state_and_zones_may_be_shown_in_two_places);
 	tcase_add_test(tcase, test_online_alone_tells_the_state_as_well);
 	tcase_add_test(tcase, test_each_zone_is_asked_for_by_its_word);
 	tcase_add_test(tcase, test_what_the_kernel_answers_is_handed_on);
