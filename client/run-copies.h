@@ -4,9 +4,9 @@
  *
  * One thread. DIRECTORY/nodeN/PATH is the copy of PATH, or a link to it where the node has none. A
  * copy is taken only while it is current: a regular file of the same size and modification time as
- * the original, and can be read and executed by the same users. The original must not be one that
- * runs with rights of its own (set-user-id, set-group-id, file capabilities), as these would be
- * lost.
+ * the original that can be read and executed by the same users, and on no mount that is noexec. The
+ * original must not be one that runs with rights of its own (set-user-id, set-group-id, file
+ * capabilities), as these would be lost.
  */
 #pragma once
 
