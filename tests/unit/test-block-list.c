@@ -55,6 +55,8 @@ START_TEST(test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_onl
 	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
 	ck_assert_uint_eq(blocks.share->parts[STAGE_EARLY].want_bytes, 2 * BLOCK_BYTES);
 	ck_assert_uint_eq(blocks.share->parts[STAGE_DEFERRED].want_bytes, BLOCK_BYTES);
+	blocks.planned.nr_blocks = 3;
+	ck_assert(block_ops.share_is_same(blocks.share, &blocks.planned));
 	block_drive_run(&blocks);
 	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
 

@@ -62,6 +62,7 @@ START_TEST(test_what_is_elsewhere_is_built_anew)
 	expect_ready(0, 3 * REGION);
 	ck_assert_uint_eq(drive_status(share).early_done_bytes, 0);
 	ck_assert_uint_eq(drive_counts().nr_destroyed, 1);
+	ck_assert_int_eq(region_ops.prepare(early), 0);
 	ck_assert_int_eq(region_ops.prepare(deferred), 1);
 	ck_assert_int_eq(region_ops.prepare(deferred), 1);
 	expect_ready(1, 2 * REGION);
@@ -83,6 +84,9 @@ START_TEST(test_what_cannot_be_built_anew_is_missing)
 	drive_refill(share);
 	expect_ready(3, 3 * REGION);
 	ck_assert_int_eq(drive_status(share).reason, REASON_FAILED);
+	ck_assert_int_eq(region_ops.share_shrink(share, 0), 0);
+	ck_assert_uint_eq(drive_regions(share).nr_unfilled, 0);
+	ck_assert_uint_eq(drive_regions(share).coming_bytes, 0);
 }
 END_TEST
 
