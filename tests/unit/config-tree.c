@@ -22,7 +22,12 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 
 void tree_setup(void)
 {
-	snprintf(root, sizeof(root), "/tmp/nodeinit-config-XXXXXX");
+	tree_setup_in("/tmp");
+}
+
+void tree_setup_in(const char *directory)
+{
+	snprintf(root, sizeof(root), "%s/nodeinit-config-XXXXXX", directory);
 	ck_assert_ptr_nonnull(mkdtemp(root));
 }
 

@@ -10,6 +10,7 @@
 
 /* Checked fixture: a fresh directory before each test, gone after it. */
 void tree_setup(void);
+void tree_setup_in(const char *directory); /* else in /tmp */
 void tree_teardown(void);
 
 /* Path of @name in the directory; valid until the next call. */

@@ -133,6 +133,12 @@ START_TEST(test_a_link_to_a_directory_whose_files_are_named_anyway_is_no_fault)
 	tree_file("opt/v2-old", "no directory");
 	find("/opt/*/bin/x");
 	expect("file:1 /opt/v1/bin/x\nfile:1 /opt/v2/bin/x\n");
+	find("/opt/[c]*/bin/x\n/opt/v2-old");
+	expect("file:1 /opt/current symlink\nfile:2 /opt/v2-old\n");
+	ck_assert_int_eq(chmod(tree_path("opt/v2/bin/x"), 04755), 0);
+	find("/opt/*/bin/x");
+	expect("file:1 /opt/current symlink\nfile:1 /opt/v1/bin/x\n"
+	       "file:1 /opt/v2/bin/x privileged\n");
 	find("/opt/[cv]*[1t]/bin/x");
 	expect("file:1 /opt/current symlink\nfile:1 /opt/v1/bin/x\n");
 }
