@@ -228,7 +228,7 @@ static int complete(struct replica_share *share, struct replica_file *file,
 	if (r < 0)
 		return fault(reason, copy_reason(r), r);
 	/* After the attributes, which may have changed as well. */
-	r = replica_original_check(file->path, file->original_fd, &file->found, reason);
+	r = replica_original_check(file->path, &file->found, reason);
 	if (r < 0)
 		return r;
 	r = replica_node_put_file(share->node, file->path, &share->share, file->copy_fd,

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "../config/original-tree.h"
+#include "../config/original.h"
 #include "replica-share.h"
 
 /* No device is opened for reading and no FIFO waits; the path is the canonical one. */
@@ -78,21 +80,47 @@ int replica_original_open(const char *path, struct original_identity *ret,
 	return take_fd(fd);
 }
 
-int replica_original_check(const char *path, int fd, const struct original_identity *identity,
-                           enum share_reason *ret_reason)
+/*
+ * The rules by which the plan accepted it hold now as well: who may not pass one of its directories
+ * could read a copy.
+ */
+static int judge(const char *path, enum share_reason *ret_reason)
 {
-	struct original_identity open_one, named_one;
-	scoped(fd_closep) int named = -1;
+	scoped(original_tree_close) struct original_tree tree = { .root_fd = -1 };
+	scoped(original_place_close) struct original_place place = { .fd = -1 };
+	const char *name = strrchr(path, '/') + 1;
+	scoped(freep) char *directory = strndup(path, (size_t) (name - path));
+	struct original original = { 0 };
 	int r;
 
-	named = open_path(path, O_PATH);
-	r = named < 0 ? named : identify(named, &named_one);
+	r = directory ? original_tree_open("", &tree) : -ENOMEM;
 	if (r == 0)
-		r = identify(fd, &open_one);
-	if (r == 0 && (!original_identity_equals(&open_one, identity) ||
-	               !original_identity_equals(&named_one, identity)))
+		r = original_tree_directory(&tree, directory, &place);
+	if (r == 0)
+		r = original_look(&place, name, &original);
+	free(original.link_target);
+	if (r < 0) {
+		*ret_reason = reason_of(r);
+		return r;
+	}
+	if (original.refusal == ORIGINAL_ACCEPTED)
+		return 0;
+	/* Of others the next plan tells. */
+	*ret_reason = original.refusal == ORIGINAL_HIDDEN ? REASON_NOT_PERMITTED : REASON_CHANGING;
+	return -EPERM;
+}
+
+int replica_original_check(const char *path, const struct original_identity *identity,
+                           enum share_reason *ret_reason)
+{
+	struct original_identity named;
+	scoped(fd_closep) int fd = open_path(path, O_PATH);
+	int r = fd < 0 ? fd : identify(fd, &named);
+
+	if (r == 0 && !original_identity_equals(&named, identity))
 		r = -ESTALE;
-	if (r < 0)
-		*ret_reason = r == -ESTALE ? REASON_CHANGING : reason_of(r);
+	if (r == 0)
+		return judge(path, ret_reason);
+	*ret_reason = r == -ESTALE ? REASON_CHANGING : reason_of(r);
 	return r;
 }

@@ -222,9 +222,11 @@ void replica_file_fail(struct replica_file *file, enum share_reason reason, int 
 int replica_original_open(const char *path, struct original_identity *ret,
                           enum share_reason *ret_reason);
 
-/* Whether @fd is still what @identity says and @path still leads to it. Return: 0; -errno and
- * *ret_reason. */
-int replica_original_check(const char *path, int fd, const struct original_identity *identity,
+/*
+ * Whether @path still leads to what @identity says, unchanged, and may still be copied.
+ * Return: 0; -errno and *ret_reason.
+ */
+int replica_original_check(const char *path, const struct original_identity *identity,
                            enum share_reason *ret_reason);
 
 /* --- replica-attributes.c --- */

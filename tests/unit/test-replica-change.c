@@ -165,6 +165,16 @@ static void becomes_privileged(unsigned seed)
 	ck_assert_int_eq(chmod(replica_original(&world, "b"), 04755), 0);
 }
 
+static void closes_to_others(void)
+{
+	ck_assert_int_eq(chmod(replica_original(&world, "d"), 0750), 0);
+}
+
+static void closes_to_its_group(void)
+{
+	ck_assert_int_eq(chmod(replica_original(&world, "d/e"), 0705), 0);
+}
+
 static struct share *make(struct event *event)
 {
 	replica_add(&world, "a", 1, 1);
@@ -303,6 +313,39 @@ START_TEST(test_an_original_that_does_not_stand_still_is_a_link_after_a_while)
 	ck_assert(replica_is_copied(&world, "a"));
 	ck_assert(replica_is_copied(&world, "c"));
 	ck_assert_uint_eq(nr_descriptors(), nr_before);
+	replica_free(share);
+}
+END_TEST
+
+START_TEST(test_an_original_behind_a_link_that_was_not_there_is_not_reached)
+{
+	struct share *share;
+
+	replica_add(&world, "d/b", 5000, 2);
+	ck_assert_int_eq(
+		rename(replica_original(&world, "d"), replica_original(&world, "elsewhere")), 0);
+	ck_assert_int_eq(symlink("elsewhere", replica_original(&world, "d")), 0);
+	share = replica_make(&world, 0);
+	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_DEFERRED]), NR_ROUNDS_MAX);
+	ck_assert_int_eq(replica_status(share).reason, REASON_CHANGING);
+	ck_assert_str_eq(replica_link(&world, "d/b"), replica_original(&world, "d/b"));
+	replica_free(share);
+}
+END_TEST
+
+static void (*const closings[])(void) = { closes_to_others, closes_to_its_group };
+
+START_TEST(test_an_original_whose_directory_was_closed_is_not_shown_by_a_copy)
+{
+	struct share *share;
+
+	replica_add(&world, "d/e/b", 5000, 2);
+	share = replica_make(&world, 0);
+	closings[_i]();
+	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_DEFERRED]), 1);
+	ck_assert_int_eq(replica_status(share).reason, REASON_NOT_PERMITTED);
+	ck_assert_str_eq(replica_link(&world, "d/e/b"), replica_original(&world, "d/e/b"));
+	ck_assert_uint_eq(replica_status(share).done_bytes, 0);
 	replica_free(share);
 }
 END_TEST
@@ -466,6 +509,10 @@ int main(void)
 	tcase_add_loop_test(tcase,
 	                    test_an_original_that_does_not_stand_still_is_a_link_after_a_while, 0,
 	                    (int) ELEMENTS(lasting_events));
+	tcase_add_test(tcase, test_an_original_behind_a_link_that_was_not_there_is_not_reached);
+	tcase_add_loop_test(tcase,
+	                    test_an_original_whose_directory_was_closed_is_not_shown_by_a_copy, 0,
+	                    (int) ELEMENTS(closings));
 	tcase_add_test(tcase, test_an_original_that_was_removed_has_no_copy_until_it_comes_back);
 	tcase_add_test(tcase,
 	               test_what_the_early_part_has_of_a_file_that_changed_is_copied_once_more);
