@@ -97,7 +97,7 @@ static int missing_node_ids(const struct draft *draft, struct idset *ret)
 
 static int declare_node(struct draft *draft, const struct machine_node *node)
 {
-	struct draft_node *left = &draft->nodes[draft->nr_nodes++];
+	struct draft_node *left = &draft->nodes[draft->plan->nr_nodes];
 	struct plan_node *planned = &draft->plan->nodes[draft->plan->nr_nodes++];
 
 	planned->node_id = node->node_id;
@@ -123,7 +123,6 @@ static void declare_missing_node(struct draft *draft, unsigned node_id)
 
 	planned->node_id = node_id;
 	planned->helper_node_id = -1;
-	draft->nr_nodes++;
 }
 
 /* Both the machine's nodes and the missing ones are ascending: merge them. */
@@ -143,6 +142,7 @@ static int declare_nodes(struct draft *draft)
 	draft->nodes = calloc(nr_nodes + 1, sizeof(*draft->nodes));
 	if (!draft->plan->nodes || !draft->nodes)
 		return -ENOMEM;
+	draft->nr_nodes = nr_nodes;
 	id = idset_next(&missing, 0);
 	while (i < machine->nr_nodes || id >= 0) {
 		if (i == machine->nr_nodes ||

@@ -174,16 +174,20 @@ END_TEST
 
 START_TEST(test_a_node_that_is_not_there_is_refused_also_where_its_part_is_not_known)
 {
-	world_add_node(&world, 0, 8 * GIB);
-	world_add_blocks(&world, 0, 4);
-	world_set_node_list(world_add_pool(&world, "a", POOL_BLOCK, "50%"), "0,7");
+	world_add_node(&world, 1, 8 * GIB);
+	world_add_blocks(&world, 1, 4);
+	world_set_node_list(world_add_pool(&world, "a", POOL_BLOCK, "50%"), "0-1,7");
 	world_set_node_list(world_add_pool(&world, "b", POOL_BLOCK, "256M"), "7");
 	world_plan(&world);
 	world_expect(&world, 7, "a", 0, 0, PLAN_NO_SUCH_NODE);
 	ck_assert(world_share(&world, 7, "a")->is_unmet);
 	ck_assert(!plan_pool(world.plan, "a")->can_reach_minimum);
 	world_expect(&world, 7, "b", 0, 256 * MIB, PLAN_NO_SUCH_NODE);
-	world_expect(&world, 0, "a", 256 * MIB, 0, PLAN_ACCEPTED);
+	world_expect(&world, 0, "a", 0, 0, PLAN_NO_SUCH_NODE);
+	world_expect(&world, 1, "a", 256 * MIB, 0, PLAN_ACCEPTED);
+	ck_assert_uint_eq(plan_node(world.plan, 1)->coming_bytes, 256 * MIB);
+	ck_assert_uint_eq(plan_node(world.plan, 1)->early_budget_bytes, 256 * MIB);
+	ck_assert(world_is_warned(&world, "node 1: 256 MiB offline, no pool of kind block"));
 }
 END_TEST
 
