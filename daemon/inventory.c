@@ -213,7 +213,7 @@ static void node_add(struct managed_node *node, const struct managed_pool *pool,
 	for (unsigned stage = 0; stage < NR_STAGES; stage++) {
 		const struct stage_status *status = &share->stages[stage];
 
-		if (status->started_usec &&
+		if (status->started_usec >= bytes_max(node->began_usec, 1) &&
 		    (!node->started_usec || status->started_usec < node->started_usec))
 			node->started_usec = status->started_usec;
 		if (status->finished_usec > node->finished_usec)

@@ -104,14 +104,15 @@ struct managed_node {
 	bool is_start_failed;    /* the last attempt to start its threads; said in the log */
 	bool is_helper_reported; /* that it works on other nodes' CPUs */
 	bool has_new_work;       /* that was not there before; its end is to be told */
+	uint64_t began_usec;     /* monotonic: when that work was given to it */
 
 	bool has_shares;
 	enum share_state state;
 	uint64_t declared_bytes, done_bytes, short_bytes;
 	struct worker_status worker_status;
-	const char *current_pool; /* borrowed; "" for none */
-	uint64_t started_usec, finished_usec;
-	uint64_t moved_usec; /* monotonic: when a counter moved last */
+	const char *current_pool;             /* borrowed; "" for none */
+	uint64_t started_usec, finished_usec; /* of the last stretch of work, from began_usec on */
+	uint64_t moved_usec;                  /* monotonic: when a counter moved last */
 };
 
 /* A piece that is on its way out: cancelled, then emptied, then freed. */

@@ -190,6 +190,8 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 	if (managed->is_wanted)
 		run_want(piece.run, true);
 	managed_share_begin(managed);
+	if (!node->has_new_work)
+		node->began_usec = managed->began_usec;
 	node->has_new_work = true;
 	managed->is_giving_back = false; /* the work decides the state */
 	return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../daemon/base/clock.h"
 #include "../../daemon/hotplug.h"
 #include "../../daemon/manager-state.h"
 #include "daemon-fixture.h"
@@ -85,16 +86,21 @@ END_TEST
 
 START_TEST(test_a_block_that_comes_after_ready_is_taken_in_and_the_others_grow)
 {
+	uint64_t plugged_usec;
+
 	daemon_write_pool(&d, "memory", whole_pool);
 	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=50%\nNodes=1\n");
 	start();
 	run_until(is_ready, "ready");
 	ck_assert_uint_eq(kernel_model_pages(model, 1, HUGE_BYTES).nr_pages, 512);
 
+	plugged_usec = clock_monotonic_usec();
 	plug(1, 130, 2, false);
 	event("memory", "add", "memory130");
 	event("memory", "add", "memory131");
 	run_until(is_generation_2_ready, "ready again");
+	/* its time is that of the second stretch of work */
+	ck_assert_uint_ge(inventory_node(&manager->inventory, 1)->started_usec, plugged_usec);
 	ck_assert_uint_eq(nr_online(130, 2), 2);
 	ck_assert_uint_eq(kernel_model_pages(model, 1, HUGE_BYTES).nr_pages, 512 + 64);
 	ck_assert_uint_eq(share_of("memory", 1)->done_bytes, 2 * BLOCK_BYTES);
