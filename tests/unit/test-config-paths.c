@@ -162,7 +162,7 @@ START_TEST(test_paths_of_a_pool_add_up_and_have_their_lines)
 	ck_assert_str_eq(pool->paths[0].position, tree_path(FILE_ ":4"));
 	expect_paths(pool_of("replica", "[Replica]\nPaths=/a\nPaths=\nPaths=/b\n", ""), "6 /b\n");
 	expect_paths(pool_of("replica", "Paths=/a\n[Replica]\nPaths=/b\n", ""), "3 /a\n5 /b\n");
-	expect_paths(pool_of("replica", "Paths=/a \\\n  /b\\\n/c\n", ""), "3 /a\n3 /b\n3 /c\n");
+	expect_paths(pool_of("replica", "Paths=/a\t/b\\\n/c\n", ""), "3 /a\n3 /b\n3 /c\n");
 }
 END_TEST
 
