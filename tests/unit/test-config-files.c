@@ -439,7 +439,8 @@ END_TEST
 
 START_TEST(test_the_examples_are_read_without_a_note)
 {
-	static const char *const pools[] = { "cache", "dpdk", "guests", "small" };
+	static const char *const pools[] = { "cache",  "dpdk",      "expander",
+		                             "guests", "hot-files", "small" };
 	const struct config *config;
 
 	tree_link("nodeinitd.conf", NODEINIT_SOURCE_ROOT "/examples/nodeinitd.conf");
