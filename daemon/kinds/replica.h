@@ -4,9 +4,11 @@
  *
  * Layer: kinds. Threads: main; what shares share on a node has its own lock inside.
  *
- *     DIRECTORY/nodeN              a tmpfs, bound to the node (mpol=bind:N); mounted by root before
- * the service starts (nodeinitd --prepare), as what the daemon mounts in its own namespace nobody
- * else would see DIRECTORY/nodeN/PATH         the copy of PATH, or a link to PATH
+ *     DIRECTORY/nodeN          a tmpfs, bound to the node (mpol=bind:N)
+ *     DIRECTORY/nodeN/PATH     the copy of PATH, or a link to PATH
+ *
+ * Root mounts them before the service starts (nodeinitd --prepare): what the daemon mounts in its
+ * own namespace nobody else would see.
  *
  * Copies are written under a name of their own, checked, and renamed into place; who has the former
  * one open keeps it. One that is of no pool any more is removed. A mount that is read-only for

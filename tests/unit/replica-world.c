@@ -316,3 +316,13 @@ ino_t replica_inode(const struct replica_world *world, const char *name)
 	ck_assert_int_eq(lstat(replica_copy(world, name), &status), 0);
 	return status.st_ino;
 }
+
+unsigned replica_nr_descriptors(void)
+{
+	scoped(dir_closep) DIR *directory = opendir("/proc/self/fd");
+	unsigned nr = 0;
+
+	while (readdir(directory))
+		nr++;
+	return nr;
+}

@@ -92,3 +92,5 @@ const char *replica_link(const struct replica_world *world, const char *name);
 /* Nothing is there. */
 bool replica_is_absent(const struct replica_world *world, const char *name);
 ino_t replica_inode(const struct replica_world *world, const char *name);
+/* That this process has open. */
+unsigned replica_nr_descriptors(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Originals that change while they are copied, and nodes that have no room. */
+/* Originals that change while they are copied. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -24,51 +24,6 @@ static void set_up(void)
 static void tear_down(void)
 {
 	replica_world_close(&world);
-}
-
-/* What becomes of the next calls; tests say which of their own writes are meant to pass. */
-static struct {
-	_Atomic unsigned nr_bad_writes; /* write something else */
-	_Atomic unsigned nr_failed_writes;
-	_Atomic unsigned nr_failed_reads; /* of originals, with EIO */
-	ino_t original;
-} faults;
-
-ssize_t __real_pwrite64(int fd, const void *buffer, size_t bytes, off_t offset_bytes);
-ssize_t __wrap_pwrite64(int fd, const void *buffer, size_t bytes, off_t offset_bytes);
-ssize_t __real_pread64(int fd, void *buffer, size_t bytes, off_t offset_bytes);
-ssize_t __wrap_pread64(int fd, void *buffer, size_t bytes, off_t offset_bytes);
-
-ssize_t __wrap_pwrite64(int fd, const void *buffer, size_t bytes, off_t offset_bytes)
-{
-	scoped(freep) char *bad = NULL;
-
-	if (faults.nr_failed_writes > 0) {
-		faults.nr_failed_writes--;
-		errno = ENOSPC;
-		return -1;
-	}
-	if (faults.nr_bad_writes == 0)
-		return __real_pwrite64(fd, buffer, bytes, offset_bytes);
-	faults.nr_bad_writes--;
-	bad = malloc(bytes);
-	memcpy(bad, buffer, bytes);
-	bad[bytes - 1] ^= 1;
-	return __real_pwrite64(fd, bad, bytes, offset_bytes);
-}
-
-/* Short reads, too: all but the first byte come with another call. */
-ssize_t __wrap_pread64(int fd, void *buffer, size_t bytes, off_t offset_bytes)
-{
-	struct stat status;
-
-	if (faults.nr_failed_reads > 0 && fstat(fd, &status) == 0 &&
-	    status.st_ino == faults.original) {
-		faults.nr_failed_reads--;
-		errno = EIO;
-		return -1;
-	}
-	return __real_pread64(fd, buffer, offset_bytes == 0 ? 1 : bytes, offset_bytes);
 }
 
 /* What happens to "b" before each third chunk, which is in the middle of it. */
@@ -188,16 +143,6 @@ static struct share *make(struct event *event)
 	return replica_make(&world, 0);
 }
 
-static unsigned nr_descriptors(void)
-{
-	scoped(dir_closep) DIR *directory = opendir("/proc/self/fd");
-	unsigned nr = 0;
-
-	while (readdir(directory))
-		nr++;
-	return nr;
-}
-
 static void (*const passing_events[])(unsigned) = {
 	is_replaced,      is_written_where_it_was_copied, is_written_where_it_is_to_be_copied,
 	has_another_mode, is_grown_within_its_page,
@@ -207,7 +152,7 @@ START_TEST(test_an_original_that_changed_is_copied_again_at_once)
 {
 	struct event event = { .happens = passing_events[_i], .nr_times = 2 };
 	struct share *share = make(&event);
-	unsigned nr_before = nr_descriptors();
+	unsigned nr_before = replica_nr_descriptors();
 	struct stat original, copy;
 
 	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_DEFERRED]), 3);
@@ -221,7 +166,7 @@ START_TEST(test_an_original_that_changed_is_copied_again_at_once)
 	ck_assert_int_eq(lstat(replica_original(&world, "b"), &original), 0);
 	ck_assert_int_eq(lstat(replica_copy(&world, "b"), &copy), 0);
 	ck_assert_uint_eq(copy.st_mode & 0777, original.st_mode & 0555);
-	ck_assert_uint_eq(nr_descriptors(), nr_before);
+	ck_assert_uint_eq(replica_nr_descriptors(), nr_before);
 	/* What it has is the new one: that it is another one than planned is no reason to replace.
 	 */
 	replica_forget_names(&world);
@@ -229,55 +174,6 @@ START_TEST(test_an_original_that_changed_is_copied_again_at_once)
 	replica_name(&world, "b");
 	replica_name(&world, "c");
 	ck_assert(share->ops->share_is_same(share, replica_plan(&world, 0)));
-	replica_free(share);
-}
-END_TEST
-
-START_TEST(test_a_copy_that_is_not_equal_is_made_again)
-{
-	struct share *share = make(NULL);
-
-	faults.nr_bad_writes = 1; /* the first write is that of "a" */
-	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 1), 1);
-	ck_assert(replica_is_absent(&world, "a"));
-	ck_assert_uint_eq(replica_status(share).done_bytes, ALL_BYTES - REPLICA_PAGE);
-	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 1), 0);
-	ck_assert(replica_is_copied(&world, "a"));
-	ck_assert_uint_eq(replica_status(share).done_bytes, ALL_BYTES);
-	replica_free(share);
-}
-END_TEST
-
-START_TEST(test_a_write_without_memory_ends_the_round_and_is_tried_later)
-{
-	struct share *share = make(NULL);
-	unsigned nr_before = nr_descriptors();
-
-	faults.nr_failed_writes = 1;
-	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 1), -EAGAIN);
-	ck_assert_uint_eq(replica_status(share).done_bytes, 0);
-	ck_assert_uint_eq(nr_descriptors(), nr_before);
-	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 1), 0);
-	ck_assert_uint_eq(replica_status(share).done_bytes, ALL_BYTES);
-	ck_assert_uint_eq(replica_status(share).nr_attempts, 1);
-	ck_assert(replica_is_copied(&world, "b"));
-	replica_free(share);
-}
-END_TEST
-
-START_TEST(test_an_original_with_a_bad_block_is_unreadable_and_a_link)
-{
-	struct share *share = make(NULL);
-	struct stat status;
-
-	ck_assert_int_eq(lstat(replica_original(&world, "b"), &status), 0);
-	faults.original = status.st_ino;
-	faults.nr_failed_reads = 1;
-	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_DEFERRED]), 1);
-	ck_assert_int_eq(replica_status(share).reason, REASON_UNREADABLE);
-	ck_assert_int_eq(replica_status(share).error, 0);
-	ck_assert_uint_eq(replica_status(share).done_bytes, 2 * REPLICA_PAGE);
-	ck_assert_str_eq(replica_link(&world, "b"), replica_original(&world, "b"));
 	replica_free(share);
 }
 END_TEST
@@ -299,7 +195,7 @@ START_TEST(test_an_original_that_does_not_stand_still_is_a_link_after_a_while)
 {
 	struct event event = { lasting_events[_i].happens, lasting_events[_i].nr_times, 0 };
 	struct share *share = make(&event);
-	unsigned nr_before = nr_descriptors();
+	unsigned nr_before = replica_nr_descriptors();
 	struct share_status status;
 
 	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_DEFERRED]), NR_ROUNDS_MAX);
@@ -312,7 +208,7 @@ START_TEST(test_an_original_that_does_not_stand_still_is_a_link_after_a_while)
 	ck_assert_str_eq(replica_link(&world, "b"), replica_original(&world, "b"));
 	ck_assert(replica_is_copied(&world, "a"));
 	ck_assert(replica_is_copied(&world, "c"));
-	ck_assert_uint_eq(nr_descriptors(), nr_before);
+	ck_assert_uint_eq(replica_nr_descriptors(), nr_before);
 	replica_free(share);
 }
 END_TEST
@@ -407,73 +303,6 @@ START_TEST(test_a_crew_survives_an_original_that_changes_all_the_time)
 }
 END_TEST
 
-#define RESERVE_BYTES (512 * MIB)
-
-static void node_fills(unsigned nr, void *arg)
-{
-	(void) arg;
-	if (nr == 3)
-		kernel_model_set_free_bytes(world.model, 1, RESERVE_BYTES + 64 * KIB - 1);
-}
-
-START_TEST(test_a_node_that_is_full_up_to_the_reserve_gets_links)
-{
-	struct share *share;
-	struct share_status status;
-	unsigned nr_before;
-
-	world.reserve_bytes = RESERVE_BYTES;
-	share = make(NULL);
-	nr_before = nr_descriptors();
-	world.door.on_chunk = node_fills;
-	/* One chunk fits; it does not any more. */
-	kernel_model_set_free_bytes(world.model, 1, RESERVE_BYTES + 64 * KIB);
-	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_DEFERRED]), 3);
-	status = replica_status(share);
-	ck_assert_int_eq(status.reason, REASON_EXCEEDS_RESERVE);
-	ck_assert_uint_eq(status.nr_missing, 2);
-	ck_assert_str_eq(status.missing, replica_original(&world, "b"));
-	ck_assert_uint_eq(status.done_bytes, REPLICA_PAGE);
-	ck_assert_str_eq(replica_link(&world, "b"), replica_original(&world, "b"));
-	ck_assert_str_eq(replica_link(&world, "c"), replica_original(&world, "c"));
-	ck_assert(replica_is_copied(&world, "a"));
-	ck_assert_uint_eq(nr_descriptors(), nr_before);
-	/* Retry, with memory; in parallel, as all of it fits. */
-	kernel_model_set_free_bytes(world.model, 1, RESERVE_BYTES + 4 * 64 * KIB);
-	ck_assert_int_eq(replica_round(&share->parts[STAGE_DEFERRED], 4), 0);
-	ck_assert(replica_is_copied(&world, "b"));
-	ck_assert(replica_is_copied(&world, "c"));
-	ck_assert_uint_eq(replica_status(share).nr_missing, 0);
-	ck_assert_uint_eq(replica_status(share).done_bytes, ALL_BYTES);
-	replica_free(share);
-}
-END_TEST
-
-START_TEST(test_what_was_cancelled_is_interrupted_and_goes_on_later)
-{
-	struct share *share = make(NULL);
-	struct part *part = &share->parts[STAGE_DEFERRED];
-	unsigned nr_before = nr_descriptors();
-
-	ck_assert_int_eq(share->ops->prepare(part), 0);
-	ck_assert_uint_eq(part->nr_chunks, 5);
-	ck_assert_int_eq(share->ops->run_chunk(part, 0), 0);
-	ck_assert_int_eq(share->ops->run_chunk(part, 1), 0);
-	ck_assert_uint_eq(nr_descriptors(), nr_before + 2);
-	ck_assert_uint_eq(replica_status(share).done_bytes, 128 * KIB);
-	ck_assert_int_eq(share->ops->finish(part, true), 0);
-	ck_assert_uint_eq(nr_descriptors(), nr_before);
-	ck_assert_int_eq(replica_status(share).reason, REASON_INTERRUPTED);
-	ck_assert_uint_eq(replica_status(share).nr_missing, 2);
-	ck_assert_uint_eq(replica_status(share).done_bytes, REPLICA_PAGE);
-	ck_assert(replica_is_absent(&world, "b"));
-	ck_assert_int_eq(replica_round(part, 1), 0);
-	ck_assert(replica_is_copied(&world, "b"));
-	ck_assert_uint_eq(replica_status(share).nr_missing, 0);
-	replica_free(share);
-}
-END_TEST
-
 START_TEST(test_lists_are_the_same_when_files_identities_and_links_are)
 {
 	struct share *share = make(NULL);
@@ -503,9 +332,6 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_loop_test(tcase, test_an_original_that_changed_is_copied_again_at_once, 0,
 	                    (int) ELEMENTS(passing_events));
-	tcase_add_test(tcase, test_a_copy_that_is_not_equal_is_made_again);
-	tcase_add_test(tcase, test_a_write_without_memory_ends_the_round_and_is_tried_later);
-	tcase_add_test(tcase, test_an_original_with_a_bad_block_is_unreadable_and_a_link);
 	tcase_add_loop_test(tcase,
 	                    test_an_original_that_does_not_stand_still_is_a_link_after_a_while, 0,
 	                    (int) ELEMENTS(lasting_events));
@@ -517,8 +343,6 @@ int main(void)
 	tcase_add_test(tcase,
 	               test_what_the_early_part_has_of_a_file_that_changed_is_copied_once_more);
 	tcase_add_test(tcase, test_a_crew_survives_an_original_that_changes_all_the_time);
-	tcase_add_test(tcase, test_a_node_that_is_full_up_to_the_reserve_gets_links);
-	tcase_add_test(tcase, test_what_was_cancelled_is_interrupted_and_goes_on_later);
 	tcase_add_test(tcase, test_lists_are_the_same_when_files_identities_and_links_are);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Copies of files that stand still: their content, their attributes, and how they are counted. */
-#include <errno.h>
+/* Copies of files that stand still: their content, and how they are counted. */
 #include <fcntl.h>
 #include <string.h>
-#include <sys/xattr.h>
 
 #include "replica-world.h"
 #include "suite.h"
-
-#define NOBODY 65534
 
 static struct replica_world world;
 
@@ -101,149 +97,6 @@ START_TEST(test_the_early_part_ends_in_the_middle_of_a_file)
 }
 END_TEST
 
-START_TEST(test_mode_time_owner_and_attributes_are_the_originals_but_nobody_may_write)
-{
-	struct timespec times[2] = { { 1000000001, 5 }, { 1000000002, 123456789 } };
-	const char *path = replica_original(&world, "a");
-	struct share *share;
-	struct stat status;
-	char value[16];
-
-	replica_write(&world, "a", 5000, 1);
-	if (geteuid() == 0) {
-		ck_assert_int_eq(setxattr(path, "trusted.b", "three", 5, 0), 0);
-		ck_assert_int_eq(chown(path, 1234, 4321), 0);
-	}
-	ck_assert_int_eq(setxattr(path, "user.a", "four", 4, 0), 0);
-	ck_assert_int_eq(chmod(path, 0775), 0);
-	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
-	replica_name(&world, "a");
-	share = replica_make(&world, 0);
-	replica_run(share);
-	ck_assert_int_eq(lstat(replica_copy(&world, "a"), &status), 0);
-	ck_assert_uint_eq(status.st_mode, S_IFREG | 0555);
-	ck_assert_int_eq(status.st_mtim.tv_sec, times[1].tv_sec);
-	ck_assert_int_eq(status.st_mtim.tv_nsec, times[1].tv_nsec);
-	ck_assert_int_eq(getxattr(replica_copy(&world, "a"), "user.a", value, sizeof(value)), 4);
-	if (geteuid() == 0) {
-		ck_assert_uint_eq(status.st_uid, 1234);
-		ck_assert_uint_eq(status.st_gid, 4321);
-		ck_assert_int_eq(
-			getxattr(replica_copy(&world, "a"), "trusted.b", value, sizeof(value)), 5);
-	}
-	/* The directories are open to everybody, whatever umask says. */
-	ck_assert_int_eq(lstat(replica_copy(&world, ""), &status), 0);
-	ck_assert_uint_eq(status.st_mode, S_IFDIR | 0755);
-	replica_free(share);
-}
-END_TEST
-
-/* Version 2; owner rw-, user 1234 rw-, group r--, mask rw-, others r--. */
-static const unsigned char access_list[] = {
-	2, 0,    0,    0,    1,    0,    6,    0, 0xff, 0xff, 0xff, 0xff, 2,    0,    6,
-	0, 0xd2, 0x04, 0,    0,    4,    0,    4, 0,    0xff, 0xff, 0xff, 0xff, 0x10, 0,
-	6, 0,    0xff, 0xff, 0xff, 0xff, 0x20, 0, 4,    0,    0xff, 0xff, 0xff, 0xff,
-};
-
-START_TEST(test_the_access_list_is_kept_and_lets_nobody_write)
-{
-	unsigned char kept[sizeof(access_list)];
-	struct share *share;
-	struct stat status;
-
-	replica_write(&world, "a", 5000, 1);
-	ck_assert_int_eq(setxattr(replica_original(&world, "a"), "system.posix_acl_access",
-	                          access_list, sizeof(access_list), 0),
-	                 0);
-	replica_name(&world, "a");
-	share = replica_make(&world, 0);
-	replica_run(share);
-	ck_assert_int_eq(
-		getxattr(replica_copy(&world, "a"), "system.posix_acl_access", kept, sizeof(kept)),
-		sizeof(kept));
-	ck_assert_mem_eq(kept + 12, access_list + 12, 16); /* who is named, and the group */
-	ck_assert_uint_eq(kept[30], 4);                    /* the mask */
-	ck_assert_int_eq(lstat(replica_copy(&world, "a"), &status), 0);
-	ck_assert_uint_eq(status.st_mode & 07777, 0444);
-	replica_free(share);
-}
-END_TEST
-
-/* Only for root; the test's end removes the directory as root again. */
-static void become_nobody(void)
-{
-	char node[128];
-
-	(void) snprintf(node, sizeof(node), "%s/node1", world.copies);
-	ck_assert_int_eq(chown(node, NOBODY, NOBODY), 0);
-	ck_assert_int_eq(setegid(NOBODY), 0);
-	ck_assert_int_eq(seteuid(NOBODY), 0);
-}
-
-static void become_root(void)
-{
-	ck_assert_int_eq(seteuid(0), 0);
-	ck_assert_int_eq(setegid(0), 0);
-}
-
-static const struct {
-	mode_t mode;
-	bool is_copied;
-} foreign_modes[] = {
-	{ 0644, true },
-	{ 0755, true },
-	{ 0604, false }, /* the group is kept out; a copy would let it in */
-	{ 0744, false }, /* the owner alone may run it */
-};
-
-START_TEST(test_a_copy_that_would_belong_to_us_must_not_let_in_who_is_kept_out)
-{
-	struct share *share;
-
-	if (geteuid() != 0)
-		return;
-	replica_write(&world, "a", 5000, 1);
-	ck_assert_int_eq(chown(replica_original(&world, "a"), 1234, 1234), 0);
-	ck_assert_int_eq(chmod(replica_original(&world, "a"), foreign_modes[_i].mode), 0);
-	replica_name(&world, "a");
-	become_nobody();
-	share = replica_make(&world, 0);
-	replica_run(share);
-	ck_assert_int_eq(replica_is_copied(&world, "a"), foreign_modes[_i].is_copied);
-	if (!foreign_modes[_i].is_copied) {
-		ck_assert_int_eq(replica_status(share).reason, REASON_NOT_PERMITTED);
-		ck_assert_uint_eq(replica_status(share).done_bytes, 0);
-		ck_assert_str_eq(replica_link(&world, "a"), replica_original(&world, "a"));
-	}
-	replica_free(share);
-	become_root();
-}
-END_TEST
-
-START_TEST(test_what_cannot_be_read_is_a_link_and_others_go_on)
-{
-	struct share *share;
-	struct share_status status;
-
-	if (geteuid() != 0)
-		return;
-	replica_add(&world, "a", 5000, 1);
-	replica_add(&world, "b", 5000, 1);
-	ck_assert_int_eq(chmod(replica_original(&world, "a"), 0600), 0);
-	become_nobody();
-	share = replica_make(&world, 0);
-	replica_run(share);
-	status = replica_status(share);
-	ck_assert_int_eq(status.reason, REASON_UNREADABLE);
-	ck_assert_uint_eq(status.nr_missing, 1);
-	ck_assert_str_eq(status.missing, replica_original(&world, "a"));
-	ck_assert_str_eq(replica_link(&world, "a"), replica_original(&world, "a"));
-	ck_assert(replica_is_copied(&world, "b"));
-	replica_free(share);
-	become_root();
-}
-END_TEST
-
 START_TEST(test_ten_thousand_small_files_and_a_crew)
 {
 	struct share *share;
@@ -319,13 +172,6 @@ int main(void)
 	tcase_add_test(tcase, test_files_are_copied_and_links_are_links);
 	tcase_add_test(tcase, test_a_share_of_links_alone_has_them_without_a_round);
 	tcase_add_test(tcase, test_the_early_part_ends_in_the_middle_of_a_file);
-	tcase_add_test(tcase,
-	               test_mode_time_owner_and_attributes_are_the_originals_but_nobody_may_write);
-	tcase_add_test(tcase, test_the_access_list_is_kept_and_lets_nobody_write);
-	tcase_add_loop_test(tcase,
-	                    test_a_copy_that_would_belong_to_us_must_not_let_in_who_is_kept_out, 0,
-	                    (int) ELEMENTS(foreign_modes));
-	tcase_add_test(tcase, test_what_cannot_be_read_is_a_link_and_others_go_on);
 	tcase_add_test(tcase, test_ten_thousand_small_files_and_a_crew);
 	tcase_add_test(tcase, test_a_large_file_with_holes_is_copied_by_a_crew_as_it_reads);
 	tcase_add_test(tcase, test_a_long_path_is_named_by_its_end);
