@@ -92,10 +92,9 @@ static int block_share_take(struct share *share, const struct plan_share *planne
 	return 0;
 }
 
-static bool block_share_is_same(const struct share *share, const struct plan_share *planned)
+/* With the lock: a shrink may be at work. */
+static bool is_same(const struct block_share *blocks, const struct plan_share *planned)
 {
-	const struct block_share *blocks = (const struct block_share *) share;
-
 	if (blocks->nr_items != planned->nr_blocks ||
 	    blocks->stages[STAGE_EARLY].end != nr_early_blocks(planned))
 		return false;
@@ -104,6 +103,17 @@ static bool block_share_is_same(const struct share *share, const struct plan_sha
 		    blocks->items[i].wanted.zone != planned->blocks[i].zone)
 			return false;
 	return true;
+}
+
+static bool block_share_is_same(const struct share *share, const struct plan_share *planned)
+{
+	struct block_share *blocks = (struct block_share *) share;
+	bool is_so;
+
+	(void) pthread_mutex_lock(&blocks->lock);
+	is_so = is_same(blocks, planned);
+	(void) pthread_mutex_unlock(&blocks->lock);
+	return is_so;
 }
 
 static enum stage stage_of(const struct block_share *blocks, const struct block_item *item)
@@ -390,7 +400,6 @@ static int block_share_shrink(struct share *share, uint64_t keep_bytes)
 		item_set(blocks, &blocks->items[i], false, false, REASON_NONE, 0);
 	(void) pthread_mutex_lock(&blocks->lock);
 	blocks->nr_items = nr_kept;
-	(void) pthread_mutex_unlock(&blocks->lock);
 	for (unsigned i = 0; i < NR_STAGES; i++) {
 		struct block_stage *stage = &blocks->stages[i];
 
@@ -398,6 +407,7 @@ static int block_share_shrink(struct share *share, uint64_t keep_bytes)
 		stage->end = bytes_min(stage->end, nr_kept);
 		share->parts[i].want_bytes = (stage->end - stage->first) * blocks->block_bytes;
 	}
+	(void) pthread_mutex_unlock(&blocks->lock);
 	return 0;
 }
 

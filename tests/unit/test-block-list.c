@@ -2,6 +2,8 @@
 /* What a share of memory blocks is about: the list, when it is another one, and when it shrinks. */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "block-drive.h"
 #include "suite.h"
@@ -73,6 +75,38 @@ START_TEST(test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_onl
 }
 END_TEST
 
+static void *run_and_shrink(void *arg)
+{
+	atomic_bool *is_over = arg;
+
+	block_drive_run(&blocks);
+	(void) block_ops.share_shrink(blocks.share, 100 * BLOCK_BYTES);
+	atomic_store(is_over, true);
+	return NULL;
+}
+
+START_TEST(test_it_can_be_looked_at_while_the_worker_is_at_work)
+{
+	atomic_bool is_over = false;
+	pthread_t thread;
+
+	block_drive_add(&blocks, 40, 200, ZONE_BOTH, POOL_ZONE_AUTO);
+	block_drive_make(&blocks, 20);
+	kernel_model_fail_block(model, 50, UINT_MAX, EBUSY);
+	ck_assert_int_eq(pthread_create(&thread, NULL, run_and_shrink, &is_over), 0);
+	while (!atomic_load(&is_over)) {
+		struct share_status status = block_drive_status(&blocks);
+
+		ck_assert_uint_eq(status.done_bytes,
+		                  (status.nr_by_us + status.nr_by_other) * BLOCK_BYTES);
+		ck_assert_int_eq(status.nr_missing > 0, status.reason != REASON_NONE);
+		(void) block_ops.share_is_same(blocks.share, &blocks.planned);
+	}
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	block_drive_expect(&blocks, 99, 1, REASON_BUSY, "memory50");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("block-list");
@@ -82,6 +116,7 @@ int main(void)
 	tcase_add_test(list, test_a_share_is_the_same_as_long_as_blocks_zones_and_the_split_are);
 	tcase_add_test(list,
 	               test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_online);
+	tcase_add_test(list, test_it_can_be_looked_at_while_the_worker_is_at_work);
 	suite_add_tcase(suite, list);
 	return suite_main(suite);
 }
