@@ -200,6 +200,23 @@ START_TEST(test_what_an_earlier_process_left_is_removed_and_nothing_else)
 }
 END_TEST
 
+START_TEST(test_cleaning_does_not_follow_a_link_of_ours_to_what_has_become_a_directory)
+{
+	struct share *share;
+
+	replica_add(&world, "a", 5000, 1)->is_linked = true;
+	share = replica_make(&world, 0);
+	replica_run(share);
+	ck_assert_int_eq(unlink(replica_original(&world, "a")), 0);
+	replica_write(&world, "a/precious", 1, 1);
+	replica_base_clean(world.base);
+	ck_assert(is_there(replica_original(&world, "a/precious")));
+	ck_assert_str_eq(replica_link(&world, "a"), replica_original(&world, "a"));
+	replica_free(share);
+	ck_assert(is_there(replica_original(&world, "a/precious")));
+}
+END_TEST
+
 START_TEST(test_what_is_in_the_way_is_replaced_and_no_link_in_the_tree_is_followed)
 {
 	struct share *share;
@@ -288,6 +305,8 @@ int main(void)
 	tcase_add_test(tcase, test_two_pools_may_name_the_same_file);
 	tcase_add_test(tcase, test_shrinking_to_nothing_withdraws_all_and_to_less_nothing);
 	tcase_add_test(tcase, test_what_an_earlier_process_left_is_removed_and_nothing_else);
+	tcase_add_test(tcase,
+	               test_cleaning_does_not_follow_a_link_of_ours_to_what_has_become_a_directory);
 	tcase_add_test(tcase,
 	               test_what_is_in_the_way_is_replaced_and_no_link_in_the_tree_is_followed);
 	tcase_add_test(
