@@ -75,6 +75,54 @@ START_TEST(test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_onl
 }
 END_TEST
 
+START_TEST(test_another_share_leaves_to_him_what_somebody_took_offline_until_a_retry)
+{
+	block_drive_add(&blocks, 40, 3, ZONE_BOTH, POOL_ZONE_AUTO);
+	block_drive_make(&blocks, 0);
+	block_drive_run(&blocks);
+	kernel_model_do_block(model, 41, MODEL_OFFLINES);
+	ck_assert_int_eq(block_ops.share_recheck(blocks.share), 0);
+	block_drive_make_again(&blocks);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 2, 1, REASON_OFFLINED, "memory41");
+	block_drive_expect_writes(&blocks, 3);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
+	block_drive_expect_writes(&blocks, 4);
+	/* It is nobody else's any more. */
+	block_drive_make_again(&blocks);
+	kernel_model_do_block(model, 41, MODEL_OFFLINES);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
+
+	/* Nor when somebody has brought it online again. */
+	kernel_model_do_block(model, 41, MODEL_OFFLINES);
+	ck_assert_int_eq(block_ops.share_recheck(blocks.share), 0);
+	kernel_model_do_block(model, 41, MODEL_ONLINES_NORMAL);
+	ck_assert_int_eq(block_ops.share_recheck(blocks.share), 0);
+	kernel_model_do_block(model, 41, MODEL_OFFLINES);
+	block_drive_make_again(&blocks);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
+}
+END_TEST
+
+START_TEST(test_what_was_an_earlier_share_s_and_is_offline_is_of_nobody)
+{
+	block_drive_add(&blocks, 40, 1, ZONE_BOTH, POOL_ZONE_AUTO);
+	block_drive_make(&blocks, 0);
+	block_drive_run(&blocks);
+	kernel_model_do_block(model, 40, MODEL_OFFLINES);
+	/* Cancelled before it began. */
+	block_drive_make_again(&blocks);
+	ck_assert_int_eq(block_ops.share_recheck(blocks.share), 0);
+	kernel_model_do_block(model, 40, MODEL_ONLINES_NORMAL);
+	ck_assert_int_eq(block_ops.share_recheck(blocks.share), 0);
+	block_drive_expect(&blocks, 1, 0, REASON_NONE, "");
+	ck_assert_uint_eq(block_drive_status(&blocks).nr_by_other, 1);
+}
+END_TEST
+
 static void *run_and_shrink(void *arg)
 {
 	atomic_bool *is_over = arg;
@@ -116,6 +164,9 @@ int main(void)
 	tcase_add_test(list, test_a_share_is_the_same_as_long_as_blocks_zones_and_the_split_are);
 	tcase_add_test(list,
 	               test_a_share_that_shrinks_forgets_its_last_blocks_and_leaves_them_online);
+	tcase_add_test(list,
+	               test_another_share_leaves_to_him_what_somebody_took_offline_until_a_retry);
+	tcase_add_test(list, test_what_was_an_earlier_share_s_and_is_offline_is_of_nobody);
 	tcase_add_test(list, test_it_can_be_looked_at_while_the_worker_is_at_work);
 	suite_add_tcase(suite, list);
 	return suite_main(suite);
