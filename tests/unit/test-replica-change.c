@@ -319,6 +319,13 @@ START_TEST(test_lists_are_the_same_when_files_identities_and_links_are)
 	world.nr_files++;
 	world.files[0].link_target = strdup("c");
 	ck_assert(!share->ops->share_is_same(share, replica_plan(&world, 0)));
+	free(take(world.files[0].link_target));
+	ck_assert(share->ops->share_is_same(share, replica_plan(&world, 0)));
+	world.files[0].path[strlen(world.files[0].path) - 1] = 'A';
+	ck_assert(!share->ops->share_is_same(share, replica_plan(&world, 0)));
+	/* Plain directories are on no node: nothing to look at once more. */
+	replica_run(share);
+	ck_assert_int_eq(share->ops->share_recheck(share), 0);
 	replica_free(share);
 }
 END_TEST

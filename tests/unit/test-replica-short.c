@@ -191,6 +191,29 @@ START_TEST(test_what_was_cancelled_is_interrupted_and_goes_on_later)
 }
 END_TEST
 
+START_TEST(test_an_early_part_without_room_leaves_the_deferred_one_its_files)
+{
+	struct share *share;
+
+	world.reserve_bytes = RESERVE_BYTES;
+	replica_add(&world, "a", 5000, 1)->is_linked = true;
+	replica_add(&world, "b", 64 * KIB, 2);
+	replica_add(&world, "c", 64 * KIB, 3);
+	share = replica_make(&world, 64 * KIB);
+	kernel_model_set_free_bytes(world.model, 1, RESERVE_BYTES);
+	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_EARLY]), 3);
+	/* Not what the plan has refused, but what went wrong is told first. */
+	ck_assert_str_eq(replica_status(share).missing, replica_original(&world, "b"));
+	ck_assert_uint_eq(replica_status(share).nr_missing, 2);
+	kernel_model_set_free_bytes(world.model, 1, RESERVE_BYTES + MIB);
+	ck_assert_uint_eq(replica_drive(&share->parts[STAGE_DEFERRED]), 1);
+	ck_assert(replica_is_copied(&world, "c"));
+	ck_assert_str_eq(replica_link(&world, "b"), replica_original(&world, "b"));
+	ck_assert_uint_eq(replica_status(share).done_bytes, 64 * KIB);
+	replica_free(share);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replica-short");
@@ -203,6 +226,7 @@ int main(void)
 	tcase_add_test(tcase, test_an_original_with_a_bad_block_is_unreadable_and_a_link);
 	tcase_add_test(tcase, test_a_node_that_is_full_up_to_the_reserve_gets_links);
 	tcase_add_test(tcase, test_what_was_cancelled_is_interrupted_and_goes_on_later);
+	tcase_add_test(tcase, test_an_early_part_without_room_leaves_the_deferred_one_its_files);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);
 }
