@@ -40,28 +40,51 @@ int block_share_take(struct share *share, const struct plan_share *planned)
 	return 0;
 }
 
-/* With the lock: a shrink may be at work. */
-static bool is_same(const struct block_share *blocks, const struct plan_share *planned)
+static int compare_blocks(const void *a, const void *b)
 {
-	if (blocks->nr_items != planned->nr_blocks ||
-	    blocks->stages[STAGE_EARLY].end != nr_early_blocks(planned))
-		return false;
-	for (size_t i = 0; i < blocks->nr_items; i++)
-		if (blocks->items[i].wanted.block != planned->blocks[i].block ||
-		    blocks->items[i].wanted.zone != planned->blocks[i].zone)
-			return false;
-	return true;
+	const struct plan_block *block_a = a, *block_b = b;
+
+	return (block_a->block > block_b->block) - (block_a->block < block_b->block);
+}
+
+/*
+ * Whether both are about the same blocks. Their order and what is early of them may differ: a block
+ * that only a kernel zone can take goes first while it is offline, and is one like others once it
+ * is online. With the lock: a shrink may be at work. Return: 1 or 0; -ENOMEM.
+ */
+static int is_same(const struct block_share *blocks, const struct plan_share *planned)
+{
+	scoped(freep) struct plan_block *ours = NULL, *theirs = NULL;
+	size_t nr_blocks = planned->nr_blocks;
+
+	if (blocks->nr_items != nr_blocks)
+		return 0;
+	ours = calloc(nr_blocks + 1, sizeof(*ours));
+	theirs = calloc(nr_blocks + 1, sizeof(*theirs));
+	if (!ours || !theirs)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr_blocks; i++) {
+		ours[i] = blocks->items[i].wanted;
+		theirs[i] = planned->blocks[i];
+	}
+	qsort(ours, nr_blocks, sizeof(*ours), compare_blocks);
+	qsort(theirs, nr_blocks, sizeof(*theirs), compare_blocks);
+	for (size_t i = 0; i < nr_blocks; i++)
+		if (ours[i].block != theirs[i].block || ours[i].zone != theirs[i].zone)
+			return 0;
+	return 1;
 }
 
 bool block_share_is_same(const struct share *share, const struct plan_share *planned)
 {
 	struct block_share *blocks = (struct block_share *) share;
-	bool is_so;
+	int r;
 
 	(void) pthread_mutex_lock(&blocks->lock);
-	is_so = is_same(blocks, planned);
+	r = is_same(blocks, planned);
 	(void) pthread_mutex_unlock(&blocks->lock);
-	return is_so;
+	/* out of memory, nothing is replaced: the next look sees what is different */
+	return r != 0;
 }
 
 static enum stage stage_of(const struct block_share *blocks, const struct block_item *item)

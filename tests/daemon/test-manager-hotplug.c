@@ -64,6 +64,11 @@ static unsigned nr_online(uint64_t first, unsigned nr)
 	return nr_found;
 }
 
+static bool is_no_rescan_due(void)
+{
+	return !ev_is_active(&manager->rescan);
+}
+
 START_TEST(test_offline_blocks_are_brought_online_and_all_are_accounted_for)
 {
 	plug(1, 120, 6, false);
@@ -104,6 +109,24 @@ START_TEST(test_a_block_that_comes_after_ready_is_taken_in_and_the_others_grow)
 	ck_assert_uint_eq(nr_online(130, 2), 2);
 	ck_assert_uint_eq(kernel_model_pages(model, 1, HUGE_BYTES).nr_pages, 512 + 64);
 	ck_assert_uint_eq(share_of("memory", 1)->done_bytes, 2 * BLOCK_BYTES);
+}
+END_TEST
+
+/* Which blocks go first is one thing before and another after: that is no other list. */
+START_TEST(test_blocks_that_only_a_kernel_zone_takes_are_begun_once)
+{
+	plug(1, 120, 4, false);
+	kernel_model_set_block_zones(model, 122, MODEL_ZONE_NORMAL);
+	daemon_write_conf(&d, "[Daemon]\nReserve=64M\nEarlyMinimum=1M\nEarlyShift=63\n");
+	daemon_write_pool(&d, "memory", whole_pool);
+	start();
+	run_until(is_ready, "ready");
+	event("memory", "online", "memory101");
+	event("node", "add", "node7");
+	run_until(is_no_rescan_due, "looked at again");
+	ck_assert_uint_eq(manager->completion.generation, 1);
+	ck_assert_uint_eq(kernel_model_block_write(model, 0, &(const char *){ NULL }), 122);
+	ck_assert_uint_eq(nr_lines_with("pool memory, node 1: ready"), 1);
 }
 END_TEST
 
@@ -335,6 +358,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_offline_blocks_are_brought_online_and_all_are_accounted_for);
 	tcase_add_test(tcase, test_a_block_that_comes_after_ready_is_taken_in_and_the_others_grow);
+	tcase_add_test(tcase, test_blocks_that_only_a_kernel_zone_takes_are_begun_once);
 	tcase_add_test(tcase, test_memory_that_is_late_is_awaited);
 	tcase_add_test(tcase, test_what_does_not_come_within_the_time_is_missing);
 	tcase_add_test(tcase, test_a_node_that_may_come_is_awaited_and_joins);
