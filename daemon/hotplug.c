@@ -231,13 +231,14 @@ static bool is_walk_due(const struct inventory *inventory)
 bool hotplug_look(struct manager *manager)
 {
 	struct inventory *inventory = &manager->inventory;
-	bool has_changed = false;
+	bool has_changed;
 
 	/* what has left is out of the plan before pools see what they have */
 	if (manager->has_memory_left && !ev_is_active(&manager->rescan)) {
-		manager->has_memory_left = !pieces_memory_left(inventory);
-		has_changed = true;
+		manager->has_memory_left = false;
+		pieces_memory_left(inventory);
 	}
+	has_changed = pieces_recheck_left(inventory);
 	if (is_walk_due(inventory)) {
 		rescan(manager);
 		report_walk(manager);

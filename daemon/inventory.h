@@ -58,6 +58,7 @@ struct managed_share {
 	                         UINT64_MAX: never */
 	uint64_t refill_wait_usec;
 	uint64_t settled_missing_bytes; /* missing_bytes after work that was no refill */
+	bool is_recheck_due; /* memory has left: once it is idle, it has to see what it still has */
 	bool is_walk_due;    /* kind block: once it is idle, the machine is to be looked at again */
 	bool has_new_work;   /* since the completion was armed last; it may be done before the next
 	                        look */

@@ -76,18 +76,26 @@ static void recheck_share(struct managed_share *share)
 	}
 }
 
-bool pieces_memory_left(struct inventory *inventory)
+void pieces_memory_left(struct inventory *inventory)
 {
-	bool is_everything_seen = true;
+	for (size_t i = 0; i < inventory->nr_pools; i++)
+		for (size_t k = 0; k < inventory->pools[i].nr_shares; k++)
+			inventory->pools[i].shares[k].is_recheck_due = true;
+}
+
+bool pieces_recheck_left(struct inventory *inventory)
+{
+	bool is_any_seen = false;
 
 	for (size_t i = 0; i < inventory->nr_pools; i++)
 		for (size_t k = 0; k < inventory->pools[i].nr_shares; k++) {
 			struct managed_share *share = &inventory->pools[i].shares[k];
 
-			if (pieces_are_idle(share))
-				recheck_share(share);
-			else
-				is_everything_seen = false;
+			if (!share->is_recheck_due || !pieces_are_idle(share))
+				continue;
+			share->is_recheck_due = false;
+			recheck_share(share);
+			is_any_seen = true;
 		}
-	return is_everything_seen;
+	return is_any_seen;
 }

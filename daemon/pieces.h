@@ -53,11 +53,16 @@ bool pieces_recheck(struct inventory *inventory, struct kernel *kernel);
 bool pieces_are_idle(const struct managed_share *share);
 
 /*
- * Memory has gone offline or was unplugged: have all shares see what they still have. What has
- * moved to another node is built anew.
- * Return: true; false some were at work and have to be asked again.
+ * Memory has gone offline or was unplugged: all shares have to see what they still have, each once
+ * it is idle.
  */
-bool pieces_memory_left(struct inventory *inventory);
+void pieces_memory_left(struct inventory *inventory);
+
+/*
+ * Have those that are due and idle see; what has moved to another node is built anew. Return:
+ * whether any did.
+ */
+bool pieces_recheck_left(struct inventory *inventory);
 
 /*
  * See to it that every node's queued work is done; harmless for nodes at work or without any. A
