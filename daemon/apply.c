@@ -277,20 +277,30 @@ static bool is_node_in_use(const struct inventory *inventory, const struct manag
 	return node->worker_status.is_running;
 }
 
-/* Nodes that the machine does not have any more; one with work on its way out goes later. */
-static void drop_nodes(struct inventory *inventory, const struct apply_setup *setup)
+/* Nodes that the machine does not have any more: see apply_drop_nodes(). */
+static void mark_nodes(struct inventory *inventory, const struct plan *plan)
+{
+	for (size_t i = 0; i < inventory->nr_nodes; i++) {
+		struct managed_node *node = &inventory->nodes[i];
+		const struct plan_node *planned = plan_node(plan, node->node_id);
+
+		node->is_gone = !planned || !planned->exists;
+	}
+}
+
+void apply_drop_nodes(struct inventory *inventory, void (*node_leaves)(unsigned node_id, void *arg),
+                      void *arg)
 {
 	size_t nr_kept = 0;
 
 	for (size_t i = 0; i < inventory->nr_nodes; i++) {
 		struct managed_node *node = &inventory->nodes[i];
-		const struct plan_node *planned = plan_node(setup->plan, node->node_id);
 
-		if ((planned && planned->exists) || is_node_in_use(inventory, node)) {
+		if (!node->is_gone || is_node_in_use(inventory, node)) {
 			inventory->nodes[nr_kept++] = *node;
 			continue;
 		}
-		setup->node_leaves(node->node_id, setup->arg);
+		node_leaves(node->node_id, arg);
 		worker_freep(&node->worker);
 		free(node->cpus_text);
 	}
@@ -311,13 +321,14 @@ int apply_plan(struct inventory *inventory, const struct apply_setup *setup)
 	for (size_t i = 0; i < plan->nr_nodes && r == 0; i++)
 		r = update_shares(inventory, setup, &plan->nodes[i]);
 	for (size_t i = 0; i < plan->nr_nodes && r == 0; i++)
-		if (plan->nodes[i].exists)
-			r = pieces_grow_node(inventory, &plan->nodes[i], setup);
+		r = plan->nodes[i].exists ? pieces_grow_node(inventory, &plan->nodes[i], setup)
+		                          : pieces_leave_node(inventory, plan->nodes[i].node_id);
 	if (r < 0)
 		return r;
 
 	(void) inventory_clear_leaving(inventory);
-	drop_nodes(inventory, setup);
+	mark_nodes(inventory, plan);
+	apply_drop_nodes(inventory, setup->node_leaves, setup->arg);
 	pieces_give_back(inventory);
 	return pieces_start(inventory);
 }

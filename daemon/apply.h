@@ -34,3 +34,10 @@ struct apply_setup {
  * call with the same plan goes on.
  */
 int apply_plan(struct inventory *inventory, const struct apply_setup *setup);
+
+/*
+ * Forget nodes that the last plan did not have, as soon as nothing of theirs is at work or on its
+ * way out; @node_leaves is called for each.
+ */
+void apply_drop_nodes(struct inventory *inventory, void (*node_leaves)(unsigned node_id, void *arg),
+                      void *arg);

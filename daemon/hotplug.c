@@ -138,6 +138,7 @@ static void block_event(struct manager *manager, const char *action, uint64_t bl
 	if (strcmp(action, "add") == 0) {
 		/* it was offline, or would have been: whoever is first, it is a late one */
 		(void) block_record_add(record, block);
+		manager->has_block_come = true;
 	} else if (strcmp(action, "remove") == 0) {
 		block_record_remove(record, block);
 		manager->has_memory_left = true;
@@ -237,6 +238,11 @@ bool hotplug_look(struct manager *manager)
 	if (manager->has_memory_left && !ev_is_active(&manager->rescan)) {
 		manager->has_memory_left = false;
 		pieces_memory_left(inventory);
+	}
+	/* what was seen too soon, before udev's rule for it had run, can be had by now */
+	if (manager->has_block_come && !ev_is_active(&manager->rescan)) {
+		manager->has_block_come = false;
+		pieces_blocks_came(inventory);
 	}
 	has_changed = pieces_recheck_left(inventory);
 	if (is_walk_due(inventory)) {

@@ -104,6 +104,7 @@ struct managed_node {
 	struct rate rate;
 	bool is_start_failed;    /* the last attempt to start its threads; said in the log */
 	bool is_helper_reported; /* that it works on other nodes' CPUs */
+	bool is_gone;            /* the last plan had no such node */
 	bool has_new_work;       /* that was not there before; its end is to be told */
 	uint64_t began_usec;     /* monotonic: when that work was given to it */
 

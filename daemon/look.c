@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <string.h>
 
+#include "apply.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "hotplug.h"
@@ -206,6 +207,7 @@ void manager_look(struct manager *manager)
 		(void) pieces_start(&manager->inventory);
 		inventory_look(&manager->inventory, now_usec);
 	}
+	apply_drop_nodes(&manager->inventory, manager_node_leaves, manager);
 	judge_stalls(manager, now_usec);
 	count_settled(manager);
 	report_nodes(manager);

@@ -39,6 +39,7 @@ struct manager {
 	struct uevents *uevents; /* NULL: none can be heard */
 	struct originals_watch *originals;
 	ev_timer rescan;       /* one shot: the machine or the originals are looked at again */
+	bool has_block_come;   /* blocks were plugged in, and shares do not know it yet */
 	bool has_memory_left;  /* blocks went offline, and shares do not know it yet */
 	bool is_record_failed; /* the last attempt to save the record; said in the log */
 	bool is_watch_failed;  /* the last attempt to watch all originals; said in the log */
@@ -117,6 +118,9 @@ void report_event(enum log_level level, const char *message_id, const char *form
 void report_lease(const char *message_id, const struct lease *lease, const char *sentence);
 /* What a pool lacks, for a D-Bus error. The caller frees; NULL when out of memory. */
 char *report_pool_sentence(const struct managed_pool *pool);
+
+/* reload.c: its object goes, too. */
+void manager_node_leaves(unsigned node_id, void *arg);
 
 /* reload.c: load, probe, plan and apply; at first and at every Reload. */
 int manager_apply(struct manager *manager, struct config *config);

@@ -83,6 +83,17 @@ void pieces_memory_left(struct inventory *inventory)
 			inventory->pools[i].shares[k].is_recheck_due = true;
 }
 
+void pieces_blocks_came(struct inventory *inventory)
+{
+	for (size_t i = 0; i < inventory->nr_pools; i++)
+		for (size_t k = 0; k < inventory->pools[i].nr_shares; k++) {
+			struct managed_share *share = &inventory->pools[i].shares[k];
+
+			if (inventory->pools[i].kind == POOL_BLOCK && share->detail.nr_missing > 0)
+				share->is_recheck_due = true;
+		}
+}
+
 bool pieces_recheck_left(struct inventory *inventory)
 {
 	bool is_any_seen = false;

@@ -78,6 +78,21 @@ int pieces_leave(struct inventory *inventory, struct managed_share *share)
 	return 0;
 }
 
+int pieces_leave_node(struct inventory *inventory, unsigned node_id)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < inventory->nr_pools && r == 0; i++) {
+		struct managed_share *share = managed_pool_share(&inventory->pools[i], node_id);
+
+		if (share && share->nr_pieces > 0)
+			r = pieces_leave(inventory, share);
+		if (share)
+			share->keep_bytes = UINT64_MAX;
+	}
+	return r;
+}
+
 /* Leave in @delta only what the node's shares do not have yet. Return: whether that is anything. */
 static bool subtract_present(struct inventory *inventory, struct plan_node *delta)
 {

@@ -24,6 +24,9 @@ uint64_t pieces_granted_bytes(const struct managed_share *share);
 /* Cancel all pieces of a share and put them on their way out. Return: 0; -ENOMEM. */
 int pieces_leave(struct inventory *inventory, struct managed_share *share);
 
+/* The node was unplugged: all pieces of its shares go. Return: 0; -ENOMEM. */
+int pieces_leave_node(struct inventory *inventory, unsigned node_id);
+
 /*
  * Give the node's worker, which is made when the node has none, what its shares do not have yet.
  * Return: 0; -ENOMEM; as shares_new().
@@ -57,6 +60,9 @@ bool pieces_are_idle(const struct managed_share *share);
  * it is idle.
  */
 void pieces_memory_left(struct inventory *inventory);
+
+/* Blocks were plugged in: those shares that lack some have to see whether they can be had. */
+void pieces_blocks_came(struct inventory *inventory);
 
 /*
  * Have those that are due and idle see; what has moved to another node is built anew. Return:

@@ -31,7 +31,7 @@ static void pool_leaves(const char *name, void *arg)
 	bus_service_hide_pool(manager->bus, name);
 }
 
-static void node_leaves(unsigned node_id, void *arg)
+void manager_node_leaves(unsigned node_id, void *arg)
 {
 	struct manager *manager = arg;
 
@@ -184,7 +184,7 @@ int manager_apply(struct manager *manager, struct config *config)
 		.share_comes = leases_share_comes,
 		.share_goes = share_goes,
 		.pool_leaves = pool_leaves,
-		.node_leaves = node_leaves,
+		.node_leaves = manager_node_leaves,
 	};
 	(void) pieces_recheck(&manager->inventory, manager->setup.kernel);
 	r = apply_plan(&manager->inventory, &setup);

@@ -55,7 +55,8 @@ void report_nodes(struct manager *manager)
 		    !share_state_is_settled(node->state) || node->finished_usec == 0)
 			continue;
 		node->has_new_work = false;
-		report_node(node, manager->machine->page_bytes);
+		if (node->done_bytes > 0)
+			report_node(node, manager->machine->page_bytes);
 	}
 }
 

@@ -113,9 +113,19 @@ static int block_run_chunk(struct part *part, uint64_t index)
 	return -EINVAL; /* nr_chunks is 0 */
 }
 
+/* Offline, and what kept us from it is over: it is plugged in again, or udev has let us have it. */
+static bool may_be_had_now(const struct block_share *blocks, const struct block_item *item)
+{
+	struct kernel *kernel = blocks->share.context->kernel;
+
+	return item->reason == REASON_GONE ||
+	       (item->reason == REASON_NOT_PERMITTED &&
+	        memory_block_may_online(kernel, item->wanted.block) == 0);
+}
+
 /*
  * See what has become of a block by now, without touching it.
- * Return: whether it was unplugged, and is there again and offline.
+ * Return: whether it can be tried again.
  */
 static bool item_recheck(struct block_share *blocks, struct block_item *item)
 {
@@ -138,7 +148,7 @@ static bool item_recheck(struct block_share *blocks, struct block_item *item)
 			block_record_set_given_up(record, item->wanted.block, true);
 			block_item_set(blocks, item, false, false, REASON_OFFLINED, 0);
 		}
-		return item->reason == REASON_GONE;
+		return may_be_had_now(blocks, item);
 	case BLOCK_IS_GONE:
 		block_item_set(blocks, item, false, false, REASON_GONE, 0);
 		break;

@@ -47,6 +47,11 @@ int memory_block_read(struct kernel *kernel, uint64_t block, struct memory_block
 	return 0;
 }
 
+static void state_path(uint64_t block, char *path, size_t path_bytes)
+{
+	(void) snprintf(path, path_bytes, MEMORY_DIR "/memory%" PRIu64 "/state", block);
+}
+
 int memory_block_online(struct kernel *kernel, uint64_t block, enum memory_block_zone zone)
 {
 	static const char *const words[] = {
@@ -56,8 +61,16 @@ int memory_block_online(struct kernel *kernel, uint64_t block, enum memory_block
 	};
 	char path[96];
 
-	(void) snprintf(path, sizeof(path), MEMORY_DIR "/memory%" PRIu64 "/state", block);
+	state_path(block, path, sizeof(path));
 	return kernel->ops->write(kernel, path, words[zone]);
+}
+
+int memory_block_may_online(struct kernel *kernel, uint64_t block)
+{
+	char path[96];
+
+	state_path(block, path, sizeof(path));
+	return kernel->ops->may_write(kernel, path);
 }
 
 /* Numbers are decimal; "memory_failure" and "meminfo" lie beside the blocks. */

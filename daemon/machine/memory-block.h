@@ -41,6 +41,12 @@ int memory_block_read(struct kernel *kernel, uint64_t block, struct memory_block
  */
 int memory_block_online(struct kernel *kernel, uint64_t block, enum memory_block_zone zone);
 
+/*
+ * Whether a write to it would be let through: udev's rule has given it to the service's group.
+ * Return: 0; -EACCES, -EROFS, -ENOENT, …
+ */
+int memory_block_may_online(struct kernel *kernel, uint64_t block);
+
 /* Whether @name is that of a block ("memory12"). Return: true and its number. */
 bool memory_block_parse(const char *name, uint64_t *ret_block);
 

@@ -195,6 +195,71 @@ START_TEST(test_a_node_that_may_come_is_awaited_and_joins)
 }
 END_TEST
 
+static bool is_node_2_gone(void)
+{
+	return !inventory_node(&manager->inventory, 2);
+}
+
+static bool is_node_2_back(void)
+{
+	return is_ready() && nr_online(200, 2) == 2 &&
+	       kernel_model_pages(model, 2, HUGE_BYTES).nr_pages == 64;
+}
+
+START_TEST(test_a_node_that_goes_is_promised_no_more_and_may_come_back)
+{
+	struct hugepages_count none = { 0 };
+
+	kernel_model_set_file(model, "/sys/devices/system/node/possible", "0-2\n");
+	kernel_model_add_node(model, 2, "", 0);
+	plug(2, 200, 2, false);
+	daemon_write_pool(&d, "memory", "[Pool]\nKind=block\nNodes=2\n");
+	daemon_write_pool(&d, "pages", "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=128M\nNodes=2\n");
+	start();
+	run_until(is_node_2_back, "ready");
+
+	kernel_model_set_pages(model, 2, HUGE_BYTES, none);
+	kernel_model_do_block(model, 200, MODEL_UNPLUGS);
+	kernel_model_do_block(model, 201, MODEL_UNPLUGS);
+	kernel_model_set_file(model, "/sys/devices/system/node/online", "0-1\n");
+	event("memory", "remove", "memory200");
+	event("memory", "remove", "memory201");
+	event("node", "remove", "node2");
+	run_until(is_node_2_gone, "gone");
+	ck_assert(!manager->is_ready);
+	ck_assert_uint_eq(manager->inventory.done_bytes, 0);
+
+	kernel_model_set_file(model, "/sys/devices/system/node/online", "0-2\n");
+	plug(2, 200, 2, false);
+	event("node", "add", "node2");
+	run_until(is_node_2_back, "back");
+}
+END_TEST
+
+static bool is_not_permitted(void)
+{
+	return strcmp(managed_share_reason(share_of("memory", 1)), "not-permitted") == 0;
+}
+
+/* Blocks that come together are seen with the first one's event, before udev's rule for the others.
+ */
+START_TEST(test_a_block_that_was_seen_before_it_was_ours_to_write_is_tried_again)
+{
+	daemon_write_pool(&d, "memory", whole_pool);
+	start();
+	run_until(is_ready, "ready");
+	plug(1, 130, 2, false);
+	kernel_model_refuse(model, "/sys/devices/system/memory/memory131", EACCES);
+	event("memory", "add", "memory130");
+	run_until(is_not_permitted, "refused");
+	run_until(is_settled, "settled");
+	kernel_model_refuse(model, "/sys/devices/system/memory/memory131", 0);
+	event("memory", "add", "memory131");
+	run_until(is_ready, "ready again");
+	ck_assert_uint_eq(nr_online(130, 2), 2);
+}
+END_TEST
+
 START_TEST(test_a_node_that_can_never_come_is_not_awaited)
 {
 	kernel_model_set_file(model, "/sys/devices/system/node/possible", "0-1\n");
@@ -362,6 +427,9 @@ int main(void)
 	tcase_add_test(tcase, test_memory_that_is_late_is_awaited);
 	tcase_add_test(tcase, test_what_does_not_come_within_the_time_is_missing);
 	tcase_add_test(tcase, test_a_node_that_may_come_is_awaited_and_joins);
+	tcase_add_test(tcase, test_a_node_that_goes_is_promised_no_more_and_may_come_back);
+	tcase_add_test(tcase,
+	               test_a_block_that_was_seen_before_it_was_ours_to_write_is_tried_again);
 	tcase_add_test(tcase, test_a_node_that_can_never_come_is_not_awaited);
 	tcase_add_test(tcase, test_a_block_that_somebody_takes_offline_is_not_in_service_any_more);
 	tcase_add_test(tcase, test_memory_that_was_never_of_a_pool_is_left_to_who_takes_it_offline);
