@@ -138,7 +138,7 @@ static void block_event(struct manager *manager, const char *action, uint64_t bl
 	if (strcmp(action, "add") == 0) {
 		/* it was offline, or would have been: whoever is first, it is a late one */
 		(void) block_record_add(record, block);
-		manager->has_block_come = true;
+		manager->has_memory_come = true;
 	} else if (strcmp(action, "remove") == 0) {
 		block_record_remove(record, block);
 		manager->has_memory_left = true;
@@ -171,6 +171,7 @@ void hotplug_event(const char *subsystem, const char *action, const char *name, 
 			block_event(manager, action, block);
 		return;
 	}
+	manager->has_memory_come |= strcmp(action, "add") == 0;
 	if (strcmp(action, "add") == 0 || strcmp(action, "remove") == 0)
 		rescan_after(manager, GATHER_SECONDS);
 }
@@ -240,9 +241,9 @@ bool hotplug_look(struct manager *manager)
 		pieces_memory_left(inventory);
 	}
 	/* what was seen too soon, before udev's rule for it had run, can be had by now */
-	if (manager->has_block_come && !ev_is_active(&manager->rescan)) {
-		manager->has_block_come = false;
-		pieces_blocks_came(inventory);
+	if (manager->has_memory_come && !ev_is_active(&manager->rescan)) {
+		manager->has_memory_come = false;
+		pieces_memory_came(inventory);
 	}
 	has_changed = pieces_recheck_left(inventory);
 	if (is_walk_due(inventory)) {

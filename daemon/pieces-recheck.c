@@ -66,7 +66,9 @@ static void recheck_share(struct managed_share *share)
 		struct piece *piece = &share->pieces[i];
 		const struct kind_ops *ops = piece->share->ops;
 
-		if (!ops->share_recheck || ops->share_recheck(piece->share) == 0)
+		if (!ops->share_recheck && share->detail.reason != REASON_NOT_PERMITTED)
+			continue;
+		if (ops->share_recheck && ops->share_recheck(piece->share) == 0)
 			continue;
 		if (share_has_regions(piece->share)) {
 			share->is_refilling |= run_refill(piece->run) == 0;
@@ -83,13 +85,15 @@ void pieces_memory_left(struct inventory *inventory)
 			inventory->pools[i].shares[k].is_recheck_due = true;
 }
 
-void pieces_blocks_came(struct inventory *inventory)
+void pieces_memory_came(struct inventory *inventory)
 {
 	for (size_t i = 0; i < inventory->nr_pools; i++)
 		for (size_t k = 0; k < inventory->pools[i].nr_shares; k++) {
 			struct managed_share *share = &inventory->pools[i].shares[k];
 
-			if (inventory->pools[i].kind == POOL_BLOCK && share->detail.nr_missing > 0)
+			if (share->detail.reason == REASON_NOT_PERMITTED ||
+			    (inventory->pools[i].kind == POOL_BLOCK &&
+			     share->detail.nr_missing > 0))
 				share->is_recheck_due = true;
 		}
 }

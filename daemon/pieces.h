@@ -61,8 +61,12 @@ bool pieces_are_idle(const struct managed_share *share);
  */
 void pieces_memory_left(struct inventory *inventory);
 
-/* Blocks were plugged in: those shares that lack some have to see whether they can be had. */
-void pieces_blocks_came(struct inventory *inventory);
+/*
+ * Blocks or a node were plugged in: shares that lack blocks have to see whether they can be had,
+ * and those that were not permitted to try again: what was seen too soon has been given to us by
+ * now.
+ */
+void pieces_memory_came(struct inventory *inventory);
 
 /*
  * Have those that are due and idle see; what has moved to another node is built anew. Return:

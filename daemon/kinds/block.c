@@ -113,16 +113,6 @@ static int block_run_chunk(struct part *part, uint64_t index)
 	return -EINVAL; /* nr_chunks is 0 */
 }
 
-/* Offline, and what kept us from it is over: it is plugged in again, or udev has let us have it. */
-static bool may_be_had_now(const struct block_share *blocks, const struct block_item *item)
-{
-	struct kernel *kernel = blocks->share.context->kernel;
-
-	return item->reason == REASON_GONE ||
-	       (item->reason == REASON_NOT_PERMITTED &&
-	        memory_block_may_online(kernel, item->wanted.block) == 0);
-}
-
 /*
  * See what has become of a block by now, without touching it.
  * Return: whether it can be tried again.
@@ -148,7 +138,7 @@ static bool item_recheck(struct block_share *blocks, struct block_item *item)
 			block_record_set_given_up(record, item->wanted.block, true);
 			block_item_set(blocks, item, false, false, REASON_OFFLINED, 0);
 		}
-		return may_be_had_now(blocks, item);
+		return item->reason == REASON_GONE;
 	case BLOCK_IS_GONE:
 		block_item_set(blocks, item, false, false, REASON_GONE, 0);
 		break;
@@ -225,6 +215,28 @@ static int block_finish(struct part *part, bool is_cancelled)
 	return 0;
 }
 
+/* By the time that its event has come, udev has let us have it. */
+static bool is_permitted_now(const struct block_share *blocks, const struct block_item *item)
+{
+	struct kernel *kernel = blocks->share.context->kernel;
+
+	return item->reason == REASON_NOT_PERMITTED &&
+	       memory_block_may_online(kernel, item->wanted.block) == 0;
+}
+
+/* What was not permitted and is now is open. Return: whether anything is. */
+static bool open_permitted(struct block_share *blocks)
+{
+	bool is_any_open = false;
+
+	for (size_t i = 0; i < blocks->nr_items; i++)
+		if (is_permitted_now(blocks, &blocks->items[i])) {
+			blocks->items[i].is_open = true;
+			is_any_open = true;
+		}
+	return is_any_open;
+}
+
 static int block_share_recheck(struct share *share)
 {
 	struct block_share *blocks = (struct block_share *) share;
@@ -232,6 +244,7 @@ static int block_share_recheck(struct share *share)
 
 	for (unsigned i = 0; i < NR_STAGES; i++)
 		is_any_back |= stage_recheck(blocks, &blocks->stages[i]);
+	is_any_back |= open_permitted(blocks);
 	for (unsigned i = 0; i < NR_STAGES; i++)
 		blocks->stages[i].is_rest_closed = is_any_back;
 	return is_any_back;

@@ -68,28 +68,38 @@ bool probe_may_mount(struct probe *probe)
 	return effective && (strtoull(effective, NULL, 16) >> CAP_SYS_ADMIN & 1) != 0;
 }
 
-static bool may_grow_hugepages(struct probe *probe)
+/* Return: whether any of the node's files can be written; *ret_is_refused: one of them cannot. */
+static bool may_grow_on(struct probe *probe, unsigned node_id, bool *ret_is_refused)
 {
 	const struct machine *machine = probe->machine;
 	bool is_any = false;
 	char path[PATH_MAX];
 
+	*ret_is_refused = false;
+	for (size_t k = 0; k < machine->nr_page_sizes; k++) {
+		int r;
+
+		(void) snprintf(path, sizeof(path),
+		                NODE_DIR "/node%u/hugepages/hugepages-%" PRIu64 "kB/nr_hugepages",
+		                node_id, machine->page_sizes[k] / KIB);
+		r = probe->kernel->ops->may_write(probe->kernel, path);
+		*ret_is_refused |= r < 0 && r != -ENOENT;
+		is_any |= r == 0;
+	}
+	return is_any;
+}
+
+static bool may_grow_hugepages(struct probe *probe)
+{
+	struct machine *machine = probe->machine;
+	bool is_any = false;
+
 	/* Who recorded a tree asks what would be done with the rights to do it. */
 	if (!probe->kernel->is_live)
 		return true;
 	for (size_t i = 0; i < machine->nr_nodes; i++)
-		for (size_t k = 0; k < machine->nr_page_sizes; k++) {
-			int r;
-
-			(void) snprintf(path, sizeof(path),
-			                NODE_DIR "/node%u/hugepages/hugepages-%" PRIu64
-			                         "kB/nr_hugepages",
-			                machine->nodes[i].node_id, machine->page_sizes[k] / KIB);
-			r = probe->kernel->ops->may_write(probe->kernel, path);
-			if (r < 0 && r != -ENOENT)
-				return false;
-			is_any |= r == 0;
-		}
+		is_any |= may_grow_on(probe, machine->nodes[i].node_id,
+		                      &machine->nodes[i].is_growing_refused);
 	return is_any;
 }
 

@@ -65,6 +65,9 @@ struct machine_node {
 
 	bool is_allowed; /* Mems_allowed contains it */
 
+	/* nr_hugepages cannot be written: a node that came just now, before udev's rule for it */
+	bool is_growing_refused;
+
 	/*
 	 * What the node has: its online memory blocks; MemTotal where the kernel shows no blocks. A
 	 * kernel that initialises page structs lazily shows a MemTotal far below its blocks.
@@ -122,7 +125,7 @@ struct machine {
 	struct idset possible_nodes;
 
 	bool has_swap;           /* any swap area is on */
-	bool may_grow_hugepages; /* nr_hugepages of the nodes can be written */
+	bool may_grow_hugepages; /* nr_hugepages can be written, of one node at least */
 
 	/*
 	 * The tightest memory limit above this process, for memory that is charged to a cgroup

@@ -174,7 +174,7 @@ void draft_grant(struct draft *draft)
 		refusal = whole_refusal(draft, share);
 		if (refusal != PLAN_ACCEPTED)
 			refuse_whole(share, refusal);
-		else if (!draft->machine->may_grow_hugepages)
+		else if (!draft->machine->may_grow_hugepages || share->node->is_growing_refused)
 			limit_to_pages(draft, share);
 		limit_to_size(share);
 	}

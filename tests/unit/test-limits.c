@@ -142,11 +142,19 @@ START_TEST(test_the_right_to_grow_pools_is_asked_of_every_node)
 	probe();
 	ck_assert(machine->may_grow_hugepages);
 	kernel_model_kernel(model)->is_live = true;
+	/* one that was plugged in a moment ago takes nothing from the others */
+	probe();
+	ck_assert(machine->may_grow_hugepages);
+	ck_assert(!machine->nodes[0].is_growing_refused);
+	ck_assert(machine->nodes[1].is_growing_refused);
+	kernel_model_refuse(model, "/sys/devices/system/node/node0", EACCES);
 	probe();
 	ck_assert(!machine->may_grow_hugepages);
+	kernel_model_refuse(model, "/sys/devices/system/node/node0", 0);
 	kernel_model_refuse(model, "/sys/devices/system/node/node1", 0);
 	probe();
 	ck_assert(machine->may_grow_hugepages);
+	ck_assert(!machine->nodes[1].is_growing_refused);
 	ck_assert_uint_eq(kernel_model_nr_writes(model, NULL), 0);
 	kernel_model_hide(model, "/sys/devices/system/node/node0/hugepages");
 	kernel_model_hide(model, "/sys/devices/system/node/node1/hugepages");
