@@ -176,8 +176,10 @@ bool sentence_has_refused_paths(const struct pool *pool)
 	if (strcmp(pool->kind, "replica") != 0 ||
 	    (strcmp(pool->state, "degraded") != 0 && strcmp(pool->state, "failed") != 0))
 		return false;
+	/* A share that is ready and has a reason names the sort of one of these paths. */
 	for (i = 0; i < pool->nr_shares; i++)
-		if (is_missing(&pool->shares[i]) || *pool->shares[i].reason)
+		if (is_missing(&pool->shares[i]) ||
+		    (*pool->shares[i].reason && strcmp(pool->shares[i].state, "ready") != 0))
 			return false;
 	return true;
 }

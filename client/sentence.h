@@ -26,11 +26,11 @@ char *sentence_missing(const struct pool *pool);
 
 /*
  * A pool of copies is less than ready though no node lacks anything: some of its Paths= came to
- * nothing, and nobody but the daemon's log says which.
+ * nothing. REASON has the sort of one of them; which they are, the plan and the daemon's log say.
  */
 bool sentence_has_refused_paths(const struct pool *pool);
 #define SENTENCE_REFUSED_PATHS \
-	"some or all of its Paths= are refused; systemctl status nodeinitd says which and why"
+	"some or all of its Paths= are refused; nodeinitd --plan says which and why"
 
 /* For model_has_refused(). Static. */
 #define SENTENCE_REFUSED \

@@ -821,8 +821,10 @@ test_reasons_of_blocks_and_copies_are_explained() {
 test_refused_paths_of_a_pool_that_lacks_nothing_are_said() {
 	two_nodes; tell pool text Kind=replica State=degraded BytesTotal=$GIB BytesDone=$GIB; tell share text 0 ready $GIB 0 $GIB 0 -
 	run status; out "pool text: degraded, some or all of its Paths= are refused"
-	run status text; is 0; out " Refused: some or all of its Paths= are refused; systemctl status nodeinitd"
+	run status text; is 0; out " Refused: some or all of its Paths= are refused; nodeinitd --plan"
 	tell pool text State=failed; run wait text; is 1; err "pool text: failed, some or all of its Paths= are refused"
+	tell share text 0 ready $GIB 0 $GIB 0 no-such-file; run wait text; is 1; err "some or all of its Paths= are refused"
+	run status; out "pool text: failed, some or all of its Paths= are refused"
 	tell share text 0 degraded $GIB 0 0 $GIB no-mount; run status text; no out Paths=
 	tell share text 0 ready $GIB 0 $GIB 0 -; tell pool text State=ready; run status; no out Paths=; run status text; no out Refused
 	tell pool text State=degraded Kind=region; run status; no out Paths=
