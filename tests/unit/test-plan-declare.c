@@ -410,6 +410,17 @@ START_TEST(test_notes_of_the_configuration_come_first_and_a_refused_file_is_exit
 }
 END_TEST
 
+START_TEST(test_a_node_whose_huge_pages_are_not_ours_to_add_refuses_its_own_only)
+{
+	world_add_node(&world, 0, 64 * GIB);
+	world_add_node(&world, 1, 64 * GIB)->is_growing_refused = true;
+	world_set_page(world_add_pool(&world, "a", POOL_HUGETLB, "2G"), POOL_PAGE_HUGE, 0);
+	world_plan(&world);
+	world_expect(&world, 0, "a", 2 * GIB, 0, PLAN_ACCEPTED);
+	world_expect(&world, 1, "a", 0, 2 * GIB, PLAN_NOT_PERMITTED);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("plan-declare");
@@ -445,6 +456,8 @@ int main(void)
 	tcase_add_test(cases, test_no_pool_is_an_empty_plan_with_every_node);
 	tcase_add_test(cases,
 	               test_notes_of_the_configuration_come_first_and_a_refused_file_is_exit_2);
+	tcase_add_test(cases,
+	               test_a_node_whose_huge_pages_are_not_ours_to_add_refuses_its_own_only);
 	suite_add_tcase(suite, cases);
 	return suite_main(suite);
 }

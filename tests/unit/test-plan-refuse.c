@@ -189,17 +189,6 @@ START_TEST(test_without_the_right_to_add_huge_pages_those_there_are_used)
 }
 END_TEST
 
-START_TEST(test_a_node_whose_huge_pages_are_not_ours_to_add_refuses_its_own_only)
-{
-	world_add_node(&world, 0, 64 * GIB);
-	world_add_node(&world, 1, 64 * GIB)->is_growing_refused = true;
-	world_set_page(world_add_pool(&world, "a", POOL_HUGETLB, "2G"), POOL_PAGE_HUGE, 0);
-	world_plan(&world);
-	world_expect(&world, 0, "a", 2 * GIB, 0, PLAN_ACCEPTED);
-	world_expect(&world, 1, "a", 0, 2 * GIB, PLAN_NOT_PERMITTED);
-}
-END_TEST
-
 START_TEST(test_sizes_that_no_machine_has_are_refused_where_huge_pages_may_not_be_added)
 {
 	world_add_node(&world, 0, 64 * GIB);
@@ -573,8 +562,6 @@ int main(void)
 	tcase_add_test(cases, test_a_hugetlb_pool_of_small_pages_is_refused);
 	tcase_add_test(cases, test_a_node_that_mems_allowed_lacks_is_refused_as_outside_cpuset);
 	tcase_add_test(cases, test_without_the_right_to_add_huge_pages_those_there_are_used);
-	tcase_add_test(cases,
-	               test_a_node_whose_huge_pages_are_not_ours_to_add_refuses_its_own_only);
 	tcase_add_test(
 		cases,
 		test_sizes_that_no_machine_has_are_refused_where_huge_pages_may_not_be_added);
