@@ -339,32 +339,6 @@ void block_record_set_given_up(struct block_record *record, uint64_t block, bool
 	(void) pthread_mutex_unlock(record->lock);
 }
 
-void block_record_begin_anew(struct block_record *record)
-{
-	size_t nr_runs;
-
-	(void) pthread_mutex_lock(record->lock);
-	nr_runs = record->nr_runs;
-	record->nr_runs = 0;
-	for (size_t i = 0; i < nr_runs; i++) {
-		struct block_run run = record->runs[i];
-
-		if (run.sort == BLOCK_LEFT) {
-			record->nr_blocks -= (size_t) (run.last - run.first) + 1;
-			record->nr_changes++;
-			continue;
-		}
-		if (run.sort == BLOCK_TAKEN) {
-			run.sort = BLOCK_SEEN;
-			record->nr_changes++;
-		}
-		run.is_given_up = false;
-		replace(record, record->nr_runs, 0, &run, 1);
-		join(record, before(record->nr_runs - 1), record->nr_runs);
-	}
-	(void) pthread_mutex_unlock(record->lock);
-}
-
 size_t block_record_nr(const struct block_record *record)
 {
 	size_t nr_blocks;

@@ -70,12 +70,6 @@ int block_record_leave(struct block_record *record, uint64_t block);
 void block_record_take_away(struct block_record *record, uint64_t block);
 void block_record_give_back(struct block_record *record, uint64_t block);
 
-/*
- * No block is given up or taken any more: all are tried again; those that are left are off the
- * record.
- */
-void block_record_begin_anew(struct block_record *record);
-
 size_t block_record_nr(const struct block_record *record);
 
 /*

@@ -24,7 +24,6 @@ START_TEST(test_a_record_without_a_file_is_empty_and_makes_none_unless_it_change
 	block_record_remove(record, 0);
 	block_record_set_ours(record, 0, true);
 	block_record_set_given_up(record, 0, true);
-	block_record_begin_anew(record);
 	ck_assert_uint_eq(block_record_nr(record), 0);
 	ck_assert_int_eq(block_record_save(record), 0);
 	blocks_expect_nr_files(0);
@@ -73,7 +72,6 @@ START_TEST(test_a_file_is_written_only_after_a_change)
 	blocks_add(record, 1, 3);
 	block_record_set_ours(record, 2, false);
 	block_record_set_given_up(record, 2, true);
-	block_record_begin_anew(record);
 	block_record_remove(record, 9);
 	ck_assert_int_eq(block_record_leave(record, 2), 0);
 	ck_assert_int_eq(block_record_save(record), 0);
@@ -108,8 +106,6 @@ START_TEST(test_what_was_given_up_is_not_in_the_file)
 	block_record_set_given_up(record, 5, false);
 	blocks_expect(record, 5, false, false, false);
 	blocks_expect(record, 7, false, false, true);
-	block_record_begin_anew(record);
-	blocks_expect(record, 7, false, false, false);
 }
 END_TEST
 
@@ -128,11 +124,8 @@ START_TEST(test_a_block_that_is_left_becomes_a_candidate_when_it_is_added_or_our
 	block_record_set_ours(record, 5, false);
 	blocks_expect(record, 5, false, true, false);
 	ck_assert_uint_eq(block_record_nr(record), 5);
-	block_record_begin_anew(record);
-	ck_assert_uint_eq(block_record_nr(record), 2);
-	ck_assert(!block_record_find(record, 3, NULL));
 	ck_assert_int_eq(block_record_save(record), 0);
-	blocks_expect_file("2-2 seen\n4-4 ours\n");
+	blocks_expect_file("1-1 left\n2-2 seen\n3-3 left\n4-4 ours\n5-5 left\n");
 	/* What a pool has had is not left by anybody's leave. */
 	ck_assert_int_eq(block_record_leave(record, 4), 0);
 	blocks_expect(record, 4, true, false, false);
@@ -159,21 +152,6 @@ START_TEST(test_a_block_that_was_taken_away_stays_on_record_until_it_is_given_ba
 	block_record_set_ours(again, 3, true);
 	ck_assert_int_eq(block_record_save(again), 0);
 	blocks_expect_file("1-1 taken\n2-2 seen\n3-3 ours\n4-4 taken\n5-5 left\n");
-	block_record_begin_anew(again);
-	ck_assert_int_eq(block_record_save(again), 0);
-	blocks_expect_file("1-2 seen\n3-3 ours\n4-4 seen\n");
-}
-END_TEST
-
-START_TEST(test_blocks_that_are_left_only_change_the_file_when_all_begins_anew)
-{
-	scoped(block_record_freep) struct block_record *record = NULL;
-
-	blocks_put("3-4 left\n", strlen("3-4 left\n"));
-	record = blocks_reopen(false);
-	block_record_begin_anew(record);
-	ck_assert_int_eq(block_record_save(record), 0);
-	blocks_expect_file("");
 }
 END_TEST
 
@@ -193,13 +171,6 @@ static void model_step(struct block_record *record, struct model_entry *entries,
 
 	switch (random % 16) {
 	case 0:
-		block_record_begin_anew(record);
-		for (unsigned i = 0; i < NR_MODEL; i++) {
-			entries[i].is_given_up = false;
-			if (entries[i].is_left)
-				entries[i] = (struct model_entry){ 0 };
-		}
-		break;
 	case 1:
 	case 2:
 		block_record_remove(record, block);
@@ -320,7 +291,6 @@ START_TEST(test_a_hundred_thousand_blocks_are_fast)
 		if (!block_record_find(record, block, &entry) || !entry.is_ours ||
 		    entry.is_given_up != (block % 2 == 0))
 			ck_abort_msg("block %" PRIu64, block);
-	block_record_begin_anew(record);
 	blocks_expect_file("0-99999 ours\n");
 	ck_assert_uint_lt(clock_monotonic_usec() - begin_usec, 20 * 1000 * 1000);
 }
@@ -395,7 +365,6 @@ static TCase *contents_case(void)
 	tcase_add_test(tcase, test_what_was_given_up_is_not_in_the_file);
 	tcase_add_test(tcase,
 	               test_a_block_that_is_left_becomes_a_candidate_when_it_is_added_or_ours);
-	tcase_add_test(tcase, test_blocks_that_are_left_only_change_the_file_when_all_begins_anew);
 	tcase_add_loop_test(tcase, test_any_order_of_changes_leaves_what_a_plain_array_would_have,
 	                    0, 8);
 	tcase_add_test(tcase, test_in_memory_only_there_is_nothing_to_save);

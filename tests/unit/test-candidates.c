@@ -147,7 +147,7 @@ START_TEST(test_a_block_on_record_that_is_not_there_is_no_candidate)
 }
 END_TEST
 
-START_TEST(test_a_block_that_is_left_is_no_candidate_until_all_begins_anew)
+START_TEST(test_a_block_that_is_left_is_no_candidate_until_it_is_added)
 {
 	add_block(0, 1, "offline", "Normal");
 	add_block(0, 2, "offline", "Normal");
@@ -156,7 +156,7 @@ START_TEST(test_a_block_that_is_left_is_no_candidate_until_all_begins_anew)
 	expect_nr(0, 1);
 	expect(0, 0, &(struct machine_block){ .block = 2, .zones = MACHINE_ZONE_KERNEL });
 	ck_assert_uint_eq(machine_node(machine, 0)->nr_online_blocks, 0);
-	block_record_begin_anew(record);
+	ck_assert_int_eq(block_record_add(record, 1), 0);
 	probe();
 	expect_nr(0, 2);
 }
@@ -256,7 +256,7 @@ int main(void)
 	tcase_add_test(tcase, test_what_was_brought_online_stays_a_candidate);
 	tcase_add_test(tcase, test_without_a_record_only_offline_blocks_are_candidates);
 	tcase_add_test(tcase, test_a_block_on_record_that_is_not_there_is_no_candidate);
-	tcase_add_test(tcase, test_a_block_that_is_left_is_no_candidate_until_all_begins_anew);
+	tcase_add_test(tcase, test_a_block_that_is_left_is_no_candidate_until_it_is_added);
 	tcase_add_test(tcase, test_what_was_given_up_says_so);
 	tcase_add_test(tcase, test_a_block_that_is_going_offline_is_one_only_when_it_is_on_record);
 	tcase_add_test(tcase, test_more_candidates_than_there_was_room_for_are_all_there);
