@@ -154,6 +154,7 @@ static void block_event(struct manager *manager, const char *action, uint64_t bl
 			block_record_give_back(record, block);
 		}
 		block_record_set_given_up(record, block, false);
+		manager->has_memory_come = true;
 	} else {
 		return;
 	}
@@ -215,19 +216,30 @@ void hotplug_watch(struct manager *manager)
 	manager->is_watch_failed = r < 0;
 }
 
-/* Whether all block shares of a node have settled since the machine was looked at last. */
-static bool is_walk_due(const struct inventory *inventory)
+/*
+ * Nodes whose block shares have all settled since the machine was looked at last: before it is
+ * looked at, as what settles meanwhile was not seen at rest. Return: whether there are any.
+ */
+static bool begin_walk(struct inventory *inventory)
 {
-	bool is_due = false;
+	bool is_any_due = false;
 
-	for (size_t i = 0; i < inventory->nr_pools; i++) {
-		const struct managed_pool *pool = &inventory->pools[i];
+	for (size_t i = 0; i < inventory->nr_nodes; i++) {
+		struct managed_node *node = &inventory->nodes[i];
 
-		for (size_t k = 0; pool->kind == POOL_BLOCK && k < pool->nr_shares; k++)
-			if (pool->shares[k].is_walk_due && pieces_are_idle(&pool->shares[k]))
-				is_due = true;
+		node->is_walked = pieces_are_walk_due(inventory, node->node_id);
+		if (!node->is_walked)
+			continue;
+		is_any_due = true;
+		for (size_t k = 0; k < inventory->nr_pools; k++) {
+			struct managed_share *share =
+				managed_pool_share(&inventory->pools[k], node->node_id);
+
+			if (share)
+				share->is_walk_due = false;
+		}
 	}
-	return is_due;
+	return is_any_due;
 }
 
 bool hotplug_look(struct manager *manager)
@@ -246,7 +258,7 @@ bool hotplug_look(struct manager *manager)
 		pieces_memory_came(inventory);
 	}
 	has_changed = pieces_recheck_left(inventory);
-	if (is_walk_due(inventory)) {
+	if (begin_walk(inventory)) {
 		rescan(manager);
 		report_walk(manager);
 		has_changed = true;

@@ -106,6 +106,7 @@ struct managed_node {
 	bool is_helper_reported; /* that it works on other nodes' CPUs */
 	bool is_gone;            /* the last plan had no such node */
 	bool has_new_work;       /* that was not there before; its end is to be told */
+	bool is_walked;          /* its blocks are being looked at, which had all settled before */
 	uint64_t began_usec;     /* monotonic: when that work was given to it */
 
 	bool has_shares;

@@ -39,7 +39,7 @@ struct manager {
 	struct uevents *uevents; /* NULL: none can be heard */
 	struct originals_watch *originals;
 	ev_timer rescan;       /* one shot: the machine or the originals are looked at again */
-	bool has_memory_come;  /* blocks or nodes were plugged in, and shares do not know it yet */
+	bool has_memory_come;  /* blocks or nodes came, or others had them come online: as below */
 	bool has_memory_left;  /* blocks went offline, and shares do not know it yet */
 	bool is_record_failed; /* the last attempt to save the record; said in the log */
 	bool is_watch_failed;  /* the last attempt to watch all originals; said in the log */

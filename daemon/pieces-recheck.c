@@ -98,6 +98,23 @@ void pieces_memory_came(struct inventory *inventory)
 		}
 }
 
+bool pieces_are_walk_due(struct inventory *inventory, unsigned node_id)
+{
+	bool is_due = false;
+
+	for (size_t i = 0; i < inventory->nr_pools; i++) {
+		struct managed_pool *pool = &inventory->pools[i];
+		const struct managed_share *share = managed_pool_share(pool, node_id);
+
+		if (pool->kind != POOL_BLOCK || !share)
+			continue;
+		if (!pieces_are_idle(share))
+			return false;
+		is_due |= share->is_walk_due;
+	}
+	return is_due;
+}
+
 bool pieces_recheck_left(struct inventory *inventory)
 {
 	bool is_any_seen = false;

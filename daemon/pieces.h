@@ -62,9 +62,15 @@ bool pieces_are_idle(const struct managed_share *share);
 void pieces_memory_left(struct inventory *inventory);
 
 /*
- * Blocks or a node were plugged in: shares that lack blocks have to see whether they can be had,
- * and those that were not permitted to try again: what was seen too soon has been given to us by
- * now.
+ * Whether a share of kind block of the node has settled since the machine was looked at last, and
+ * none is at work.
+ */
+bool pieces_are_walk_due(struct inventory *inventory, unsigned node_id);
+
+/*
+ * Blocks or a node were plugged in, or others have brought blocks online: shares that lack blocks
+ * have to see whether they can be had, and those that were not permitted to try again: what was
+ * seen too soon has been given to us by now.
  */
 void pieces_memory_came(struct inventory *inventory);
 

@@ -92,30 +92,26 @@ static void report_blocks(const struct manager *manager, const struct managed_no
 	          why, bytes_left(nr_offline, node->nr_refused_blocks));
 }
 
+/* What has new work by now is told of when that is done. */
+static bool has_new_blocks(struct manager *manager, unsigned node_id)
+{
+	for (size_t i = 0; i < manager->inventory.nr_pools; i++) {
+		struct managed_pool *pool = &manager->inventory.pools[i];
+		const struct managed_share *share = managed_pool_share(pool, node_id);
+
+		if (pool->kind == POOL_BLOCK && share && share->is_walk_due)
+			return true;
+	}
+	return false;
+}
+
 void report_walk(struct manager *manager)
 {
 	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
-		const struct managed_node *node = &manager->inventory.nodes[i];
-		bool is_due = false, is_busy = false;
+		struct managed_node *node = &manager->inventory.nodes[i];
 
-		for (size_t k = 0; k < manager->inventory.nr_pools; k++) {
-			struct managed_pool *pool = &manager->inventory.pools[k];
-			struct managed_share *share = managed_pool_share(pool, node->node_id);
-
-			if (pool->kind != POOL_BLOCK || !share)
-				continue;
-			is_due |= share->is_walk_due;
-			is_busy |= !pieces_are_idle(share);
-		}
-		if (!is_due || is_busy)
-			continue;
-		for (size_t k = 0; k < manager->inventory.nr_pools; k++) {
-			struct managed_share *share =
-				managed_pool_share(&manager->inventory.pools[k], node->node_id);
-
-			if (share)
-				share->is_walk_due = false;
-		}
-		report_blocks(manager, node);
+		if (node->is_walked && !has_new_blocks(manager, node->node_id))
+			report_blocks(manager, node);
+		node->is_walked = false;
 	}
 }

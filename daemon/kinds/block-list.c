@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "../base/size.h"
-#include "../machine/block-record.h"
 #include "block-share.h"
 
 static size_t nr_early_blocks(const struct plan_share *planned)
@@ -20,14 +19,9 @@ int block_share_take(struct share *share, const struct plan_share *planned)
 	if (!blocks->items)
 		return -ENOMEM;
 	for (size_t i = 0; i < planned->nr_blocks; i++) {
-		struct block_record_entry entry = { 0 };
-
-		(void) block_record_find(share->context->block_record, planned->blocks[i].block,
-		                         &entry);
 		blocks->items[i] = (struct block_item){
 			.wanted = planned->blocks[i],
 			.is_open = true,
-			.is_taken = entry.is_taken,
 		};
 	}
 	blocks->nr_items = planned->nr_blocks;

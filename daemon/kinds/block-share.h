@@ -15,7 +15,7 @@
 struct block_item {
 	struct plan_block wanted;
 	bool is_open;  /* to be tried, or tried again */
-	bool is_taken; /* somebody had taken it offline before: looked at, not touched, at first */
+	bool is_taken; /* somebody had taken it offline before: looked at first, and left so */
 	bool is_done;
 	bool is_by_us;            /* when it is done */
 	enum share_reason reason; /* why it is not done; REASON_NONE: nothing is known yet */
@@ -29,6 +29,7 @@ struct block_stage {
 	size_t next;          /* to be looked at in this round */
 	unsigned nr_attempts; /* since it was last settled */
 	bool is_begun;        /* between its first round and settling */
+	bool was_settled;     /* once: what begins is a Retry */
 	bool is_rest_closed;  /* what begins next is about the open blocks only, not about all */
 };
 

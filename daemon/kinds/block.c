@@ -34,18 +34,19 @@ static void item_set_done(struct block_share *blocks, struct block_item *item)
 	block_item_set(blocks, item, true, is_ours, REASON_NONE, 0);
 }
 
-/* What somebody had taken offline before this share was made is looked at, and left to him. */
-static void item_pass(struct block_share *blocks, struct block_item *item)
+/* What somebody had taken offline before this share was at work is left to him. */
+static bool item_pass(struct block_share *blocks, struct block_item *item)
 {
 	const struct kind_context *context = blocks->share.context;
 	unsigned zones;
 	int error;
 
-	item->is_open = item->is_taken = false;
-	if (block_look(context->kernel, &item->wanted, &zones, &error) == BLOCK_IS_RIGHT)
-		item_set_done(blocks, item);
-	else
-		block_item_set(blocks, item, false, false, REASON_OFFLINED, 0);
+	item->is_taken = false;
+	if (block_look(context->kernel, &item->wanted, &zones, &error) != BLOCK_IS_OFFLINE)
+		return false;
+	item->is_open = false;
+	block_item_set(blocks, item, false, false, REASON_OFFLINED, 0);
+	return true;
 }
 
 static void item_try(struct block_share *blocks, struct block_item *item)
@@ -53,10 +54,8 @@ static void item_try(struct block_share *blocks, struct block_item *item)
 	const struct kind_context *context = blocks->share.context;
 	struct block_outcome outcome;
 
-	if (item->is_taken) {
-		item_pass(blocks, item);
+	if (item->is_taken && item_pass(blocks, item))
 		return;
-	}
 	outcome = block_bring(context->kernel, &item->wanted);
 	/* What is offline is nobody's, whoever had brought it before. */
 	if (outcome.was_offline)
@@ -68,9 +67,17 @@ static void item_try(struct block_share *blocks, struct block_item *item)
 		block_item_set(blocks, item, false, false, outcome.reason, outcome.error);
 }
 
+static bool is_on_record_as_taken(const struct block_record *record, const struct block_item *item)
+{
+	struct block_record_entry entry = { 0 };
+
+	(void) block_record_find(record, item->wanted.block, &entry);
+	return entry.is_taken;
+}
+
 /*
- * A Retry, as the first time, goes through all blocks again, those too that were given up or taken
- * offline since this share was made.
+ * A Retry, as the first time, goes through all blocks again; only a Retry is meant for those too
+ * that somebody has taken offline.
  */
 static void begin_anew(struct block_share *blocks, struct block_stage *stage)
 {
@@ -83,6 +90,7 @@ static void begin_anew(struct block_share *blocks, struct block_stage *stage)
 		struct block_item *item = &blocks->items[i];
 
 		item->is_open = true;
+		item->is_taken = !stage->was_settled && is_on_record_as_taken(record, item);
 		if (!item->is_taken)
 			block_record_give_back(record, item->wanted.block);
 		block_record_set_given_up(record, item->wanted.block, item->is_taken);
@@ -191,6 +199,7 @@ static void settle(struct block_share *blocks, struct block_stage *stage, bool i
 	}
 	stage->nr_attempts = 0;
 	stage->is_begun = false;
+	stage->was_settled = true;
 }
 
 static int block_finish(struct part *part, bool is_cancelled)

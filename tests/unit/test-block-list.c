@@ -96,6 +96,16 @@ START_TEST(test_another_share_leaves_to_him_what_somebody_took_offline_until_a_r
 	kernel_model_do_block(model, 41, MODEL_OFFLINES);
 	block_drive_run(&blocks);
 	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
+	block_drive_expect_writes(&blocks, 5);
+	/* Also what is taken, and told of, before the next share has begun. */
+	block_drive_make_again(&blocks);
+	kernel_model_do_block(model, 41, MODEL_OFFLINES);
+	block_record_take_away(blocks.share->context->block_record, 41);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 2, 1, REASON_OFFLINED, "memory41");
+	block_drive_expect_writes(&blocks, 5);
+	block_drive_run(&blocks);
+	block_drive_expect(&blocks, 3, 0, REASON_NONE, "");
 
 	/* Nor when somebody has brought it online again. */
 	kernel_model_do_block(model, 41, MODEL_OFFLINES);
