@@ -121,12 +121,11 @@ static int on_get_pool(sd_bus_message *call, void *userdata, sd_bus_error *ret_e
 
 static int append_timeline_entry(sd_bus_message *reply, const struct timeline_entry *entry)
 {
-	return sd_bus_message_append(reply, "(usssttta{sv})", entry->node_id, entry->pool,
-	                             entry->stage, entry->state, entry->started_usec,
-	                             entry->finished_usec, entry->bytes, 4, "threads", "u",
-	                             entry->nr_threads, "cpu_usec", "t", entry->cpu_usec,
-	                             "attempts", "u", entry->nr_attempts, "by_other", "u",
-	                             entry->nr_by_other);
+	return sd_bus_message_append(
+		reply, "(usssttta{sv})", entry->node_id, entry->pool, entry->stage, entry->state,
+		entry->started_usec, entry->finished_usec, entry->bytes, 4, "threads", "u",
+		entry->nr_threads, "cpu_usec", "t", entry->cpu_usec, "attempts", "u",
+		entry->nr_attempts, "by_other", "u", entry->nr_by_other);
 }
 
 static int on_get_timeline(sd_bus_message *call, void *userdata, sd_bus_error *ret_error)
