@@ -102,7 +102,7 @@ static void judge_stalls(struct manager *manager, uint64_t now_usec)
 	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
 		struct managed_node *node = &manager->inventory.nodes[i];
 		bool is_stalled = limit_usec != UINT64_MAX && node->worker_status.is_running &&
-		                  now_usec - node->moved_usec > limit_usec;
+		                  bytes_left(now_usec, node->moved_usec) > limit_usec;
 
 		for (size_t k = 0; k < manager->inventory.nr_pools; k++) {
 			struct managed_pool *pool = &manager->inventory.pools[k];
@@ -205,6 +205,8 @@ void manager_look(struct manager *manager)
 	inventory_look(&manager->inventory, now_usec);
 	if (hotplug_look(manager)) {
 		(void) pieces_start(&manager->inventory);
+		/* a look at the machine takes its time, and what moved meanwhile moved later */
+		now_usec = clock_monotonic_usec();
 		inventory_look(&manager->inventory, now_usec);
 	}
 	apply_drop_nodes(&manager->inventory, manager_node_leaves, manager);

@@ -6,7 +6,7 @@
 # is filled; and what the unit's settings take away.
 
 before_boot() {
-	daemon_settings Reserve=64M EarlyMinimum=16M EarlyShift=63 StallTimeout=2min
+	daemon_settings Reserve=64M EarlyMinimum=16M EarlyShift=63 StallTimeout=2min SettleTimeout=0
 	pool pages Kind=hugetlb PageSize=2M Size=8p
 	pool small Kind=region PageSize=base Size=32M '[Region]' RegionSize=8M
 }
