@@ -44,7 +44,7 @@ static void on_rescan(struct ev_loop *loop, ev_timer *timer, int revents)
 
 static void rescan_after(struct manager *manager, double seconds)
 {
-	if (ev_is_active(&manager->rescan) || manager->is_ending)
+	if (ev_is_active(&manager->rescan))
 		return;
 	ev_now_update(manager->setup.loop);
 	ev_timer_set(&manager->rescan, seconds, 0.);

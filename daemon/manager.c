@@ -297,7 +297,6 @@ struct manager *manager_free(struct manager *manager)
 	leases_stop(manager, manager->keeps_memory);
 	ev_timer_stop(manager->setup.loop, &manager->silence);
 	ev_timer_stop(manager->setup.loop, &manager->look);
-	ev_timer_stop(manager->setup.loop, &manager->rescan);
 	bus_service_freep(&manager->bus);
 	inventory_clear(&manager->inventory);
 	hotplug_close(manager);

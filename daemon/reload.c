@@ -145,8 +145,12 @@ int manager_apply(struct manager *manager, struct config *config)
 		return 0;
 	}
 	r = config_find_originals(config, "");
-	if (r < 0)
+	if (r < 0) {
+		log_error("the files of Paths= cannot be looked for: %s; everything stays as it "
+		          "was",
+		          strerror(-r));
 		return r;
+	}
 	r = machine_probe_with(manager->setup.kernel, manager->context.block_record, &machine);
 	if (r < 0) {
 		log_error("this machine cannot be read: %s", strerror(-r));
