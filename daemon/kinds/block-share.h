@@ -14,8 +14,7 @@
 
 struct block_item {
 	struct plan_block wanted;
-	bool is_open;  /* to be tried, or tried again */
-	bool is_taken; /* somebody had taken it offline before: looked at first, and left so */
+	bool is_open; /* to be tried, or tried again */
 	bool is_done;
 	bool is_by_us;            /* when it is done */
 	enum share_reason reason; /* why it is not done; REASON_NONE: nothing is known yet */

@@ -34,14 +34,13 @@ static void item_set_done(struct block_share *blocks, struct block_item *item)
 	block_item_set(blocks, item, true, is_ours, REASON_NONE, 0);
 }
 
-/* What somebody had taken offline before this share was at work is left to him. */
+/* What somebody has taken offline is left to him, also between two attempts. */
 static bool item_pass(struct block_share *blocks, struct block_item *item)
 {
 	const struct kind_context *context = blocks->share.context;
 	unsigned zones;
 	int error;
 
-	item->is_taken = false;
 	if (block_look(context->kernel, &item->wanted, &zones, &error) != BLOCK_IS_OFFLINE)
 		return false;
 	item->is_open = false;
@@ -49,12 +48,20 @@ static bool item_pass(struct block_share *blocks, struct block_item *item)
 	return true;
 }
 
+static bool is_on_record_as_taken(const struct block_record *record, const struct block_item *item)
+{
+	struct block_record_entry entry = { 0 };
+
+	(void) block_record_find(record, item->wanted.block, &entry);
+	return entry.is_taken;
+}
+
 static void item_try(struct block_share *blocks, struct block_item *item)
 {
 	const struct kind_context *context = blocks->share.context;
 	struct block_outcome outcome;
 
-	if (item->is_taken && item_pass(blocks, item))
+	if (is_on_record_as_taken(context->block_record, item) && item_pass(blocks, item))
 		return;
 	outcome = block_bring(context->kernel, &item->wanted);
 	/* What is offline is nobody's, whoever had brought it before. */
@@ -65,14 +72,6 @@ static void item_try(struct block_share *blocks, struct block_item *item)
 		item_set_done(blocks, item);
 	else
 		block_item_set(blocks, item, false, false, outcome.reason, outcome.error);
-}
-
-static bool is_on_record_as_taken(const struct block_record *record, const struct block_item *item)
-{
-	struct block_record_entry entry = { 0 };
-
-	(void) block_record_find(record, item->wanted.block, &entry);
-	return entry.is_taken;
 }
 
 /*
@@ -90,10 +89,10 @@ static void begin_anew(struct block_share *blocks, struct block_stage *stage)
 		struct block_item *item = &blocks->items[i];
 
 		item->is_open = true;
-		item->is_taken = !stage->was_settled && is_on_record_as_taken(record, item);
-		if (!item->is_taken)
+		if (stage->was_settled)
 			block_record_give_back(record, item->wanted.block);
-		block_record_set_given_up(record, item->wanted.block, item->is_taken);
+		block_record_set_given_up(record, item->wanted.block,
+		                          is_on_record_as_taken(record, item));
 	}
 	stage->is_rest_closed = false;
 }

@@ -71,6 +71,24 @@ START_TEST(test_a_block_that_is_going_offline_when_it_is_read_back_is_waited_for
 END_TEST
 
 /* Loop test: whether it is unplugged before or after the write. */
+START_TEST(test_a_block_that_is_taken_offline_in_the_back_off_is_left_to_him)
+{
+	make(2);
+	kernel_model_do_block(model, 41, MODEL_ONLINES_NORMAL);
+	kernel_model_do_block(model, 41, MODEL_BEGINS_TO_OFFLINE);
+	ck_assert_int_eq(drive_round(deferred, false), -EAGAIN);
+	block_drive_expect(&blocks, 1, 1, REASON_BUSY, "memory41");
+	kernel_model_do_block(model, 41, MODEL_OFFLINES);
+	block_record_take_away(blocks.share->context->block_record, 41);
+	ck_assert_int_eq(drive_round(deferred, false), 0);
+	block_drive_expect(&blocks, 1, 1, REASON_OFFLINED, "memory41");
+	block_drive_expect_writes(&blocks, 1);
+	/* A Retry is meant for it, too. */
+	ck_assert_int_eq(drive_round(deferred, false), 0);
+	block_drive_expect(&blocks, 2, 0, REASON_NONE, "");
+}
+END_TEST
+
 START_TEST(test_a_block_that_is_unplugged_under_our_hand_is_gone_for_good)
 {
 	make(3);
@@ -355,6 +373,7 @@ int main(void)
 	               test_a_block_that_is_going_offline_when_it_is_read_back_is_waited_for);
 	tcase_add_loop_test(again, test_a_block_that_is_unplugged_under_our_hand_is_gone_for_good,
 	                    0, 2);
+	tcase_add_test(again, test_a_block_that_is_taken_offline_in_the_back_off_is_left_to_him);
 	tcase_add_test(again, test_a_block_that_is_unplugged_in_the_back_off_is_gone_for_good);
 	tcase_add_test(again, test_nothing_is_settled_without_a_last_look_at_every_block);
 	tcase_add_test(again, test_a_last_look_is_taken_when_all_attempts_are_used_up);
