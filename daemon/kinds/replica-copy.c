@@ -219,12 +219,27 @@ static int do_piece(struct replica_share *share, struct replica_file *file, bool
 	return r;
 }
 
+/* Files of procfs say that they are empty, and are not. Return: 0; -errno; -ESTALE there is more.
+ */
+static int check_end(const struct replica_file *file, enum share_reason *reason)
+{
+	char more;
+	ssize_t n = pread(file->original_fd, &more, 1, (off_t) file->found.bytes);
+
+	if (n < 0)
+		return fault(reason, REASON_UNREADABLE, -errno);
+	return n > 0 ? fault(reason, REASON_CHANGING, -ESTALE) : 0;
+}
+
 /* All of it is equal and on its node, unless it has changed meanwhile. */
 static int complete(struct replica_share *share, struct replica_file *file,
                     enum share_reason *reason)
 {
-	int r = replica_attributes_copy(file->original_fd, file->copy_fd);
+	int r = check_end(file, reason);
 
+	if (r < 0)
+		return r;
+	r = replica_attributes_copy(file->original_fd, file->copy_fd);
 	if (r < 0)
 		return fault(reason, copy_reason(r), r);
 	/* After the attributes, which may have changed as well. */

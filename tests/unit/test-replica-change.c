@@ -2,7 +2,11 @@
 /* Originals that change while they are copied. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "replica-world.h"
 #include "suite.h"
@@ -246,6 +250,31 @@ START_TEST(test_an_original_whose_directory_was_closed_is_not_shown_by_a_copy)
 }
 END_TEST
 
+START_TEST(test_an_original_that_is_longer_than_it_says_is_a_link)
+{
+	char target[64] = "", path[160];
+	struct original *original;
+	struct share *share;
+	struct stat status;
+
+	replica_add(&world, "c", 5000, 2);
+	replica_add(&world, "b", 0, 1);
+	original = &world.files[1];
+	free(original->path);
+	original->path = strdup("/proc/version");
+	ck_assert_int_eq(lstat(original->path, &status), 0);
+	original_identity_read(&status, &original->identity);
+	share = replica_make(&world, 0);
+	(void) replica_drive(&share->parts[STAGE_DEFERRED]);
+	ck_assert_int_eq(replica_status(share).reason, REASON_CHANGING);
+	(void) snprintf(path, sizeof(path), "%s/node%u/proc/version", world.copies, world.node_id);
+	ck_assert_int_gt(readlink(path, target, sizeof(target) - 1), 0);
+	ck_assert_str_eq(target, "/proc/version");
+	ck_assert(replica_is_copied(&world, "c"));
+	replica_free(share);
+}
+END_TEST
+
 START_TEST(test_an_original_that_was_removed_has_no_copy_until_it_comes_back)
 {
 	struct event event = { .happens = is_removed, .nr_times = 1 };
@@ -346,6 +375,7 @@ int main(void)
 	tcase_add_loop_test(tcase,
 	                    test_an_original_whose_directory_was_closed_is_not_shown_by_a_copy, 0,
 	                    (int) ELEMENTS(closings));
+	tcase_add_test(tcase, test_an_original_that_is_longer_than_it_says_is_a_link);
 	tcase_add_test(tcase, test_an_original_that_was_removed_has_no_copy_until_it_comes_back);
 	tcase_add_test(tcase,
 	               test_what_the_early_part_has_of_a_file_that_changed_is_copied_once_more);
