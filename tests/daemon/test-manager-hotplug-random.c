@@ -13,6 +13,7 @@
 #include <check.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,7 +248,7 @@ static void come_to_rest(void)
 		turn();
 		while (!is_at_rest()) {
 			expect(clock_monotonic_usec() < end_usec, "never at rest");
-			(void) usleep(20);
+			(void) sched_yield(); /* to the workers, whose end is waited for */
 			turn();
 		}
 		echo_writes(nr_echoed);
