@@ -21,25 +21,67 @@ static void add(struct times *times, uint64_t usec)
 		times->sum_usec = UINT64_MAX;
 }
 
+/* Whether @node was at work at @usec, or just ended then. */
+static bool is_spent_until(const struct node *node, uint64_t usec)
+{
+	uint64_t spent_usec;
+
+	return times_spent_usec(node, &spent_usec) && node->started_monotonic_usec <= usec &&
+	       node->finished_monotonic_usec > usec;
+}
+
+/* From @usec on, how long some node was at work without a gap. */
+static uint64_t stretch_usec(const struct model *model, uint64_t usec)
+{
+	uint64_t end_usec = usec;
+	bool has_grown = true;
+	size_t i;
+
+	while (has_grown) {
+		has_grown = false;
+		for (i = 0; i < model->nr_nodes; i++)
+			if (is_spent_until(&model->nodes[i], end_usec)) {
+				end_usec = model->nodes[i].finished_monotonic_usec;
+				has_grown = true;
+			}
+	}
+	return end_usec - usec;
+}
+
+/* Whether nobody was at work right before @node began, and no node before it began then. */
+static bool begins_stretch(const struct model *model, size_t node)
+{
+	uint64_t began_usec = model->nodes[node].started_monotonic_usec, usec;
+	size_t i;
+
+	for (i = 0; i < model->nr_nodes; i++) {
+		const struct node *other = &model->nodes[i];
+
+		if (!times_spent_usec(other, &usec) || i == node)
+			continue;
+		if (other->started_monotonic_usec < began_usec &&
+		    other->finished_monotonic_usec >= began_usec)
+			return false;
+		if (other->started_monotonic_usec == began_usec && i < node)
+			return false;
+	}
+	return true;
+}
+
 void times_of_nodes(const struct model *model, struct times *ret)
 {
-	uint64_t first_usec = UINT64_MAX, last_usec = 0, usec;
+	uint64_t usec;
 	size_t i;
 
 	*ret = (struct times){ 0 };
 	for (i = 0; i < model->nr_nodes; i++) {
-		const struct node *node = &model->nodes[i];
-
-		if (!times_spent_usec(node, &usec))
+		if (!times_spent_usec(&model->nodes[i], &usec))
 			continue;
 		add(ret, usec);
-		if (node->started_monotonic_usec < first_usec)
-			first_usec = node->started_monotonic_usec;
-		if (node->finished_monotonic_usec > last_usec)
-			last_usec = node->finished_monotonic_usec;
+		if (begins_stretch(model, i))
+			ret->wall_usec +=
+				stretch_usec(model, model->nodes[i].started_monotonic_usec);
 	}
-	if (ret->nr_nodes)
-		ret->wall_usec = last_usec - first_usec;
 }
 
 void times_of_boot(const struct model *model, struct times *ret)
@@ -98,9 +140,7 @@ void times_print(const struct model *model, FILE *out)
 
 	times_of_nodes(model, &times);
 	if (times.nr_nodes) {
-		fprintf(out,
-		        "%sone after another %s, together %s (from the first start to the last "
-		        "end)",
+		fprintf(out, "%sone after another %s, together %s",
 		        is_at_work(model) ? "so far, " : "", text_span(times.sum_usec, sum),
 		        text_span(times.wall_usec, wall));
 		print_saved(&times, out);

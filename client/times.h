@@ -26,7 +26,7 @@ struct times {
  */
 bool times_spent_usec(const struct node *node, uint64_t *ret_usec);
 
-/* Of user space; wall_usec is from the first start to the last end. */
+/* Of user space; wall_usec is how long any of them was at work. */
 void times_of_nodes(const struct model *model, struct times *ret);
 
 /* Of the kernel at boot, which begins with all nodes at once: wall_usec is the longest one. */

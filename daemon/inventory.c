@@ -30,6 +30,15 @@ void managed_share_begin(struct managed_share *share)
 	share->logged_state = SHARE_WAITING;
 }
 
+void managed_node_begin(struct managed_node *node)
+{
+	if (!node->has_new_work) {
+		node->began_usec = clock_monotonic_usec();
+		node->began_bytes = node->done_bytes;
+	}
+	node->has_new_work = true;
+}
+
 struct managed_pool *inventory_pool(struct inventory *inventory, const char *name)
 {
 	for (size_t i = 0; i < inventory->nr_pools; i++)

@@ -108,6 +108,7 @@ struct managed_node {
 	bool has_new_work;       /* that was not there before; its end is to be told */
 	bool is_walked;          /* its blocks are being looked at, which had all settled before */
 	uint64_t began_usec;     /* monotonic: when that work was given to it */
+	uint64_t began_bytes;    /* in service by then */
 
 	bool has_shares;
 	enum share_state state;
@@ -115,7 +116,9 @@ struct managed_node {
 	struct worker_status worker_status;
 	const char *current_pool;             /* borrowed; "" for none */
 	uint64_t started_usec, finished_usec; /* of the last stretch of work, from began_usec on */
-	uint64_t moved_usec;                  /* monotonic: when a counter moved last */
+	/* Of the stretches that have ended, the one that brought most. */
+	uint64_t largest_bytes, largest_started_usec, largest_finished_usec;
+	uint64_t moved_usec; /* monotonic: when a counter moved last */
 };
 
 /* A piece that is on its way out: cancelled, then emptied, then freed. */
@@ -164,6 +167,9 @@ const char *managed_share_reason(const struct managed_share *share);
 
 /* There is work again: the completion has to know, and the log counts from here. */
 void managed_share_begin(struct managed_share *share);
+
+/* The same for its node, which has to tell when all of it is over. */
+void managed_node_begin(struct managed_node *node);
 
 struct managed_pool *inventory_pool(struct inventory *inventory, const char *name);
 struct managed_node *inventory_node(struct inventory *inventory, unsigned node_id);

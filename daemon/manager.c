@@ -84,13 +84,23 @@ static int on_retry(void *arg, const char *name, char **ret_sentence)
 		return -ENOENT;
 	nr_retried += pieces_recheck(&manager->inventory, manager->setup.kernel);
 	for (size_t i = 0; i < pool->nr_shares; i++)
-		nr_retried += retry_share(&pool->shares[i]);
+		if (retry_share(&pool->shares[i])) {
+			managed_node_begin(
+				inventory_node(&manager->inventory, pool->shares[i].node_id));
+			nr_retried++;
+		}
 	if (nr_retried == 0) {
 		if (!share_state_is_settled(pool->state))
 			(void) (asprintf(ret_sentence, "pool %s is still at work (%s)", name,
 			                 share_state_text(pool->state)) < 0);
 		else if (pool->short_bytes > 0)
 			*ret_sentence = report_pool_sentence(pool);
+		else if (pool->nr_refused_paths > 0)
+			(void) (asprintf(ret_sentence,
+			                 "pool %s: %zu of its Paths= are refused, the first as %s; "
+			                 "nodeinitd --plan names them",
+			                 name, pool->nr_refused_paths,
+			                 original_refusal_text(pool->path_refusal)) < 0);
 		else
 			(void) (asprintf(ret_sentence, "pool %s is complete, nothing is missing",
 			                 name) < 0);

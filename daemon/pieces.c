@@ -194,6 +194,7 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 		share->ops->share_free(share);
 		return -ENOMEM;
 	}
+	managed_node_begin(node);
 	setup->share_comes(share, managed, want->pool->name, setup->arg);
 	r = worker_add(node->worker, share, piece_bytes(&piece), 0, &piece.run);
 	if (r < 0) {
@@ -205,9 +206,6 @@ static int add_piece(struct inventory *inventory, struct managed_node *node,
 	if (managed->is_wanted)
 		run_want(piece.run, true);
 	managed_share_begin(managed);
-	if (!node->has_new_work)
-		node->began_usec = managed->began_usec;
-	node->has_new_work = true;
 	managed->is_giving_back = false; /* the work decides the state */
 	return 0;
 }

@@ -34,7 +34,7 @@ void report_helpers(struct manager *manager)
 static void report_node(const struct managed_node *node, uint64_t page_bytes)
 {
 	uint64_t spent_usec = bytes_left(node->finished_usec, node->started_usec);
-	uint64_t nr_pages = node->done_bytes / page_bytes;
+	uint64_t nr_pages = bytes_left(node->done_bytes, node->began_bytes) / page_bytes;
 	char node_field[FIELD_MAX], pages_field[FIELD_MAX], spent_field[FIELD_MAX];
 	const char *fields[] = { MESSAGE_NODE_INITIALISED, node_field, pages_field, spent_field };
 
@@ -46,6 +46,17 @@ static void report_node(const struct managed_node *node, uint64_t page_bytes)
 	          nr_pages, (spent_usec + 500) / 1000);
 }
 
+static void note_stretch(struct managed_node *node)
+{
+	uint64_t bytes = node->done_bytes - node->began_bytes;
+
+	if (bytes < node->largest_bytes)
+		return;
+	node->largest_bytes = bytes;
+	node->largest_started_usec = node->started_usec;
+	node->largest_finished_usec = node->finished_usec;
+}
+
 void report_nodes(struct manager *manager)
 {
 	for (size_t i = 0; i < manager->inventory.nr_nodes; i++) {
@@ -55,8 +66,11 @@ void report_nodes(struct manager *manager)
 		    !share_state_is_settled(node->state) || node->finished_usec == 0)
 			continue;
 		node->has_new_work = false;
-		if (node->done_bytes > 0)
-			report_node(node, manager->machine->page_bytes);
+		/* what only went, or came to nothing, brought no page */
+		if (node->done_bytes <= node->began_bytes)
+			continue;
+		note_stretch(node);
+		report_node(node, manager->machine->page_bytes);
 	}
 }
 

@@ -63,6 +63,10 @@ static void show_node(struct manager *manager, const struct managed_node *node)
 		.finished_monotonic_usec = node->finished_usec,
 	};
 
+	if (!node->has_new_work && node->largest_bytes > 0) {
+		view.started_monotonic_usec = node->largest_started_usec;
+		view.finished_monotonic_usec = node->largest_finished_usec;
+	}
 	complain("a node", bus_service_show_node(manager->bus, &view));
 }
 

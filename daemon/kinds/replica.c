@@ -169,8 +169,8 @@ void replica_summarise(struct replica_share *share)
 	}
 	if (first) {
 		name_missing(&summary, first->path);
-		summary.reason =
-			first->reason != REASON_NONE ? first->reason : REASON_EXCEEDS_RESERVE;
+		/* of what the plan has linked, the plan knows why */
+		summary.reason = first->reason;
 		summary.error = first->error;
 	}
 	(void) pthread_mutex_lock(&share->lock);

@@ -104,8 +104,13 @@ START_TEST(test_a_block_that_comes_after_ready_is_taken_in_and_the_others_grow)
 	event("memory", "add", "memory130");
 	event("memory", "add", "memory131");
 	run_until(is_generation_2_ready, "ready again");
-	/* its time is that of the second stretch of work */
+	/* its line is about the second stretch of work: two blocks, and 64 huge pages more */
 	ck_assert_uint_ge(inventory_node(&manager->inventory, 1)->started_usec, plugged_usec);
+	ck_assert_uint_eq(nr_lines_with("node 1 initialised, 262144 pages in "), 1);
+	ck_assert_uint_eq(nr_lines_with("node 1 initialised, 98304 pages in "), 1);
+	/* its time, that of the first one, which brought more */
+	ck_assert_uint_lt(inventory_node(&manager->inventory, 1)->largest_started_usec,
+	                  plugged_usec);
 	ck_assert_uint_eq(nr_online(130, 2), 2);
 	ck_assert_uint_eq(kernel_model_pages(model, 1, HUGE_BYTES).nr_pages, 512 + 64);
 	ck_assert_uint_eq(share_of("memory", 1)->done_bytes, 2 * BLOCK_BYTES);

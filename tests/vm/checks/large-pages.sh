@@ -12,6 +12,17 @@ before_boot() {
 	all_huge_pages 1048576 >/vm/pages-at-boot
 }
 
+# What the kernel took for the page structs of each node at boot, in ms: "-" where it says nothing.
+by_kernel() {
+	local id
+	for id in 0 1 2 3; do
+		journalctl -b -k -o cat | sed -n "s/^node $id deferred pages initialised in \\([0-9]*\\)ms\$/\\1/p" | grep . || echo -
+	done | paste -sd' '
+}
+by_client() {
+	meminitctl nodes --json | tr -d ' ",' | sed -n 's/^boot_usec:\(.*\)$/\1/p' | sed 's/^null$/-/; s/000$//; s/^0$/0/' | paste -sd' '
+}
+
 checks() {
 	local before
 	before=$(cat /vm/pages-at-boot)
@@ -25,6 +36,11 @@ checks() {
 	ok "nodes that have too few get what is missing, those that have too many keep it" \
 		equal "$(all_huge_pages 1048576)" "0 1 1 2"
 	ok "what is too many is said in the journal, too" says '1 GiB more than the pools want' journal_since_start
+	ok "the kernel has deferred work of its own on nodes of this size" says '[0-9]' by_kernel
+	ok "which is shown beside ours" equal "$(by_client)" "$(by_kernel)"
+	ok "with what it saved that nodes work side by side" \
+		says '^one after another .*, together .*: ([0-9]+ % less|nothing saved)$' \
+		meminitctl nodes
 	ok "node 0 has no room for one, and says so" equal "$(share giant 0 2) $(share giant 0 7)" "degraded fragmented"
 	ok "what is short is counted" equal "$(pool_property giant BytesShort)" 1073741824
 	ok "the other nodes are ready" equal "$(share giant 1 2) $(share giant 2 2) $(share giant 3 2)" "ready ready ready"
