@@ -35,15 +35,30 @@ static void close_fdp(int *fd)
 		(void) close(*fd);
 }
 
+/*
+ * Who can put trees there can have anything run. /run/nodeinit belongs to the service's user, what
+ * is in it and root's does not.
+ */
+static bool is_trusted(const struct stat *directory)
+{
+	if (directory->st_uid == 0)
+		return !(directory->st_mode & (S_IWGRP | S_IWOTH));
+	return directory->st_uid == geteuid();
+}
+
 static int open_node(const char *directory, uint32_t node_id)
 {
-	char path[PATH_MAX];
+	scoped(close_fdp) int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat status;
+	char name[32];
 	int fd;
 
-	if (snprintf(path, sizeof(path), "%s/node%" PRIu32, directory, node_id) >=
-	    (int) sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory_fd < 0 || fstat(directory_fd, &status) < 0)
+		return -errno;
+	if (!is_trusted(&status))
+		return -EUSERS;
+	(void) snprintf(name, sizeof(name), "node%" PRIu32, node_id);
+	fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 

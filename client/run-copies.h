@@ -18,7 +18,8 @@
  * path, which the caller frees; -ENOENT: there is none; -ELOOP: it is a link to the original;
  * -ESTALE: of another version of it, or the original has become something else; -EPERM: the
  * original has rights of its own; -EACCES: not all who may execute the original may execute it, or
- * this process may not; -ENOMEM, -errno: cannot be told.
+ * this process may not; -EUSERS: DIRECTORY is neither root's alone nor this user's own; -ENOMEM,
+ * -errno: cannot be told.
  */
 int run_copies_find(const char *directory, uint32_t node_id, const char *path, char **ret_copy);
 

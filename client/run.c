@@ -163,6 +163,8 @@ static const char *why_no_copy(int error)
 		return "it would lose the rights that the original runs with";
 	case -EACCES:
 		return "it cannot be read and executed as the original can";
+	case -EUSERS:
+		return "the directory of copies is neither root's alone nor yours";
 	default:
 		return strerror(-error);
 	}

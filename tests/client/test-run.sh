@@ -240,6 +240,16 @@ test_root_takes_no_copy_from_where_nothing_can_be_executed() {
 	mkdir -p "$here/copies/node$node"; mount -t tmpfs -o noexec none "$here/copies/node$node"; copied
 	run_program; is_original; no_copy "it cannot be read and executed as the original can"
 }
+test_root_takes_no_copy_from_a_directory_of_somebody_else() {
+	copied; chown 65534 "$here/copies"; run_program; is_original
+	no_copy "the directory of copies is neither root's alone nor yours"
+	run run -q cat /proc/self/mountinfo; no grep -F " $here/bin/" "$here/out"
+	chown 0 "$here/copies"; chmod 775 "$here/copies"; run_program; is_original
+	no_copy "the directory of copies is neither root's alone nor yours"
+	chmod 755 "$here/copies"; run_program; is_original; quiet
+	mv "$here/copies/node$node" "$here/hostile"; ln -s ../hostile "$here/copies/node$node"
+	run_program; is_original; no_copy "Not a directory"
+}
 test_root_lays_no_copy_over_files_with_capabilities() {
 	copied; command -v setcap >/dev/null || skip "there is no setcap here"
 	setcap cap_net_raw+ep "$here/bin/program" || skip "this file system has no capabilities"
