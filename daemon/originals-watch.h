@@ -3,7 +3,8 @@
  * originals-watch.h - whether a file that has copies has changed, or might by now be another one
  *
  * Layer: top. Threads: main. Each original and the directory that it lies in are watched by
- * inotify(7); so are the directories in front of the wildcards of Paths=. A directory that comes to
+ * inotify(7); so are the directories in front of the wildcards of Paths=, and all directories above
+ * these, as one of them may be closed to somebody. A directory that comes to
  * match a wildcard is seen, a file in it is from then on.
  */
 #pragma once

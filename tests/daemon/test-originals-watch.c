@@ -136,6 +136,37 @@ START_TEST(test_a_file_that_becomes_readable_is_told)
 }
 END_TEST
 
+/* Who may not pass a directory far above could go on reading the copy. */
+START_TEST(test_a_directory_above_that_is_closed_is_told)
+{
+	char above[64], below[128];
+
+	(void) snprintf(above, sizeof(above), "%s/d", directory);
+	(void) snprintf(below, sizeof(below), "%s/e", above);
+	ck_assert_int_eq(mkdir(above, 0755), 0);
+	ck_assert_int_eq(mkdir(below, 0755), 0);
+	put("d/e/a", "deep");
+	free(patterns[0].text);
+	patterns[0].text = strdup(path_of("d/e/a"));
+	ck_assert_int_eq(config_find_originals(&config, ""), 0);
+	ck_assert_uint_eq(pool.originals.nr, 1);
+	ck_assert_int_eq(originals_watch_set(watch, &config), 0);
+	/* what is beside it is nobody's affair */
+	put("d/other", "beside");
+	ck_assert_int_eq(chmod(path_of("d/other"), 0600), 0);
+	turn(0.6);
+	ck_assert_uint_eq(nr_told, 0);
+	ck_assert_int_eq(chmod(above, 0700), 0);
+	turn_until_told(1);
+	ck_assert_int_eq(rename(above, path_of("moved")), 0);
+	turn_until_told(2);
+	ck_assert_int_eq(unlink(path_of("moved/e/a")), 0);
+	ck_assert_int_eq(unlink(path_of("moved/other")), 0);
+	ck_assert_int_eq(rmdir(path_of("moved/e")), 0);
+	ck_assert_int_eq(rmdir(path_of("moved")), 0);
+}
+END_TEST
+
 /* Between the look at the files and the watch nothing is lost. */
 START_TEST(test_what_changed_before_it_was_watched_is_told)
 {
@@ -197,6 +228,7 @@ int main(void)
 	tcase_add_test(tcase, test_a_file_that_is_written_is_told_once_it_stands_still);
 	tcase_add_test(tcase, test_what_is_replaced_deleted_or_new_is_told);
 	tcase_add_test(tcase, test_a_file_that_becomes_readable_is_told);
+	tcase_add_test(tcase, test_a_directory_above_that_is_closed_is_told);
 	tcase_add_test(tcase, test_what_changed_before_it_was_watched_is_told);
 	tcase_add_test(tcase, test_as_long_as_nothing_happens_nothing_is_told);
 	tcase_add_test(tcase, test_without_replicas_nothing_is_watched);
