@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 
 #include "../base/scoped.h"
@@ -18,7 +20,8 @@ static const struct refusal_row {
 	                            "names no file; accepted: files that are there" },
 	[ORIGINAL_DIRECTORY] = { "directory", "is a directory; accepted: regular files" },
 	[ORIGINAL_NOT_A_FILE] = { "not-a-file",
-	                          "is a device, FIFO or socket; accepted: regular files" },
+	                          "is a device, FIFO, socket or made by the kernel as it is read; "
+	                          "accepted: regular files" },
 	[ORIGINAL_UNREADABLE] = { "unreadable",
 	                          "cannot be read by nodeinitd; accepted: files that it may read" },
 	[ORIGINAL_SYMLINK] = { "symlink",
@@ -110,6 +113,35 @@ static void judge_file(int fd, const struct stat *status, struct original *origi
 		refuse_error(original, -errno);
 }
 
+/*
+ * Some of these show more to us than their mode says that everybody sees: the configuration of a
+ * PCI device, say, to CAP_SYS_ADMIN.
+ */
+static bool is_of_kernel(int fd)
+{
+	struct statfs system;
+
+	if (fstatfs(fd, &system) < 0)
+		return true;
+	switch ((unsigned long) system.f_type) {
+	case SYSFS_MAGIC:
+	case PROC_SUPER_MAGIC:
+	case DEBUGFS_MAGIC:
+	case TRACEFS_MAGIC:
+	case SECURITYFS_MAGIC:
+	case SELINUX_MAGIC:
+	case SMACK_MAGIC:
+	case CGROUP_SUPER_MAGIC:
+	case CGROUP2_SUPER_MAGIC:
+	case EFIVARFS_MAGIC:
+	case BPF_FS_MAGIC:
+	case PSTOREFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int read_link(int fd, struct original *original)
 {
 	char text[PATH_MAX];
@@ -137,7 +169,7 @@ int original_look(const struct original_place *place, const char *name, struct o
 	original_identity_read(&status, &original->identity);
 	if (S_ISDIR(status.st_mode))
 		original->refusal = ORIGINAL_DIRECTORY;
-	else if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+	else if ((!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) || is_of_kernel(fd))
 		original->refusal = ORIGINAL_NOT_A_FILE;
 	else if (place->is_hidden)
 		original->refusal = ORIGINAL_HIDDEN;

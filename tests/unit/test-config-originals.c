@@ -349,6 +349,25 @@ START_TEST(test_names_may_hold_anything)
 }
 END_TEST
 
+/* CAP_SYS_ADMIN, which the daemon has, reads more of some of them than others do. */
+START_TEST(test_files_of_the_kernel_are_refused)
+{
+	static const char *const paths[] = { "/proc/version", "/sys/kernel/notes" };
+	char position[] = "file:1";
+
+	for (size_t i = 0; i < ELEMENTS(paths); i++) {
+		struct original_pattern pattern = { (char *) paths[i], position };
+
+		if (access(paths[i], R_OK) < 0)
+			continue;
+		originals_clear(&found);
+		ck_assert_int_eq(originals_find("", &pattern, 1, &found), 0);
+		ck_assert_uint_eq(found.nr, 1);
+		ck_assert_int_eq(found.files[0].refusal, ORIGINAL_NOT_A_FILE);
+	}
+}
+END_TEST
+
 START_TEST(test_every_refusal_has_a_word_and_a_sentence)
 {
 	static const struct {
@@ -358,7 +377,8 @@ START_TEST(test_every_refusal_has_a_word_and_a_sentence)
 		[ORIGINAL_NO_SUCH_FILE] = { "no-such-file",
 		                            "names no file; accepted: files that are there" },
 		[ORIGINAL_DIRECTORY] = { "directory", "is a directory; accepted: regular files" },
-		[ORIGINAL_NOT_A_FILE] = { "not-a-file", "is a device, FIFO or socket; accepted: "
+		[ORIGINAL_NOT_A_FILE] = { "not-a-file", "is a device, FIFO, socket or made by "
+		                                        "the kernel as it is read; accepted: "
 		                                        "regular files" },
 		[ORIGINAL_UNREADABLE] = { "unreadable", "cannot be read by nodeinitd; accepted: "
 		                                        "files that it may read" },
@@ -468,6 +488,7 @@ int main(void)
 	tcase_add_test(originals, test_what_the_daemon_may_not_read_is_refused);
 	tcase_add_test(originals, test_a_name_that_no_file_can_have_names_none);
 	tcase_add_test(originals, test_names_may_hold_anything);
+	tcase_add_test(originals, test_files_of_the_kernel_are_refused);
 	tcase_add_test(originals, test_every_refusal_has_a_word_and_a_sentence);
 	tcase_add_test(originals, test_a_changed_file_has_another_identity);
 	tcase_add_test(originals, test_a_root_that_is_not_there_has_no_files);
