@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
