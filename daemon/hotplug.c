@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 
 /* Blocks come by the hundred; what follows within this time is seen with one look. */
 #define GATHER_SECONDS 0.2
+/* How long udev may take until its rules have run for what was just plugged in. */
+#define RULES_USEC (10 * UINT64_C(1000000))
 /* Without events, what is awaited is looked for. */
 #define POLL_SECONDS 1.
 
@@ -116,6 +119,19 @@ void hotplug_await(struct manager *manager)
 	manager->inventory.settle_usec = bytes_add(clock_monotonic_usec(), timeout_usec);
 }
 
+static void note_failure(int r, uint64_t block)
+{
+	if (r < 0)
+		log_warning("memory block %" PRIu64 " is not on record: %s", block, strerror(-r));
+}
+
+/* Something was plugged in: what of it is not ours to use yet will be in a moment. */
+static void memory_came(struct manager *manager)
+{
+	manager->has_memory_come = true;
+	manager->inventory.right_usec = clock_monotonic_usec() + RULES_USEC;
+}
+
 /* Who takes a block offline has a reason: it is not brought back behind his back. */
 static void block_left(struct manager *manager, uint64_t block)
 {
@@ -125,7 +141,7 @@ static void block_left(struct manager *manager, uint64_t block)
 		block_record_take_away(record, block);
 		block_record_set_given_up(record, block, true);
 	} else {
-		(void) block_record_leave(record, block);
+		note_failure(block_record_leave(record, block), block);
 	}
 	manager->has_memory_left = true;
 }
@@ -137,8 +153,8 @@ static void block_event(struct manager *manager, const char *action, uint64_t bl
 
 	if (strcmp(action, "add") == 0) {
 		/* it was offline, or would have been: whoever is first, it is a late one */
-		(void) block_record_add(record, block);
-		manager->has_memory_come = true;
+		note_failure(block_record_add(record, block), block);
+		memory_came(manager);
 	} else if (strcmp(action, "remove") == 0) {
 		block_record_remove(record, block);
 		manager->has_memory_left = true;
@@ -172,7 +188,8 @@ void hotplug_event(const char *subsystem, const char *action, const char *name, 
 			block_event(manager, action, block);
 		return;
 	}
-	manager->has_memory_come |= strcmp(action, "add") == 0;
+	if (strcmp(action, "add") == 0)
+		memory_came(manager);
 	if (strcmp(action, "add") == 0 || strcmp(action, "remove") == 0)
 		rescan_after(manager, GATHER_SECONDS);
 }
@@ -263,7 +280,8 @@ bool hotplug_look(struct manager *manager)
 		report_walk(manager);
 		has_changed = true;
 	}
-	if (inventory->is_awaiting && !manager->uevents && manager->setup.kernel->is_live)
+	if (inventory->is_awaiting && !uevents_are_heard(manager->uevents) &&
+	    manager->setup.kernel->is_live)
 		rescan_after(manager, POLL_SECONDS);
 	return has_changed;
 }

@@ -131,6 +131,17 @@ static bool is_any_wanted(const struct piece *piece)
 	return piece->want_bytes[STAGE_EARLY] + piece->want_bytes[STAGE_DEFERRED] > 0;
 }
 
+/* Whether what the share lacks may come by itself yet: late memory, or the right to use it. */
+static bool is_awaited(const struct inventory *inventory, const struct managed_share *share,
+                       uint64_t now_usec)
+{
+	bool lacks_right = share->refusal == PLAN_NOT_PERMITTED ||
+	                   share->detail.reason == REASON_NOT_PERMITTED;
+
+	return (share->is_awaited && now_usec < inventory->settle_usec) ||
+	       (lacks_right && now_usec < inventory->right_usec);
+}
+
 static void share_look(const struct inventory *inventory, struct managed_share *share,
                        uint64_t now_usec)
 {
@@ -171,7 +182,7 @@ static void share_look(const struct inventory *inventory, struct managed_share *
 	/* what is still to be given back does not count */
 	share->done_bytes = bytes_min(bytes_left(held_bytes, away_bytes), share->declared_bytes);
 	share_judge(share, bytes_min(held_bytes, share->declared_bytes), least, is_settled,
-	            is_cancelled, share->is_awaited && now_usec < inventory->settle_usec);
+	            is_cancelled, is_awaited(inventory, share, now_usec));
 	share_note_refill(inventory, share, was_refilling, now_usec);
 	for (unsigned stage = 0; stage < NR_STAGES; stage++)
 		if (share->stages[stage].state != STAGE_SETTLED)
@@ -181,7 +192,7 @@ static void share_look(const struct inventory *inventory, struct managed_share *
 static void pool_look(const struct inventory *inventory, struct managed_pool *pool,
                       uint64_t now_usec)
 {
-	bool is_awaited = false;
+	bool is_any_awaited = false;
 
 	pool->state = pool->nr_refused_paths > 0 ? SHARE_DEGRADED : SHARE_READY;
 	pool->declared_bytes = pool->done_bytes = pool->short_bytes = 0;
@@ -190,7 +201,8 @@ static void pool_look(const struct inventory *inventory, struct managed_pool *po
 		struct managed_share *share = &pool->shares[i];
 
 		share_look(inventory, share, now_usec);
-		is_awaited |= share->is_awaited && share->state == SHARE_WAITING;
+		is_any_awaited |=
+			share->state == SHARE_WAITING && is_awaited(inventory, share, now_usec);
 		pool->state = share_state_worse(pool->state, share->state);
 		pool->declared_bytes = bytes_add(pool->declared_bytes, share->declared_bytes);
 		pool->done_bytes += share->done_bytes;
@@ -199,7 +211,7 @@ static void pool_look(const struct inventory *inventory, struct managed_pool *po
 		pool->short_bytes = bytes_add(pool->short_bytes, managed_share_short_bytes(share));
 	}
 	/* what comes to nothing now may come to something yet */
-	if (pool->is_empty && !is_awaited)
+	if (pool->is_empty && !is_any_awaited)
 		pool->state = SHARE_FAILED;
 }
 
@@ -254,7 +266,7 @@ static void node_begin(struct managed_node *node, uint64_t now_usec)
 static bool is_only_awaiting(const struct inventory *inventory, const struct managed_share *share,
                              uint64_t now_usec)
 {
-	if (!share->is_awaited || now_usec >= inventory->settle_usec)
+	if (share->state != SHARE_WAITING || !is_awaited(inventory, share, now_usec))
 		return false;
 	for (size_t i = 0; i < share->nr_pieces; i++)
 		if (!run_is_idle(share->pieces[i].run))

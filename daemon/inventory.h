@@ -144,6 +144,7 @@ struct inventory {
 	 * REFILL_LAST_USEC: each attempt may compact a node.
 	 */
 	uint64_t refill_wait_usec;
+	uint64_t right_usec;  /* monotonic: until then udev may give us what was just plugged in */
 	uint64_t settle_usec; /* monotonic: late memory is awaited until then; UINT64_MAX: for ever
 	                       */
 	/* Called before a share is freed; NULL: nobody wants to know. */

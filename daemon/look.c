@@ -182,13 +182,18 @@ static void look_after(struct manager *manager, uint64_t delay_usec)
 }
 
 /* While nothing works: when there is something to decide; UINT64_MAX: never. */
-static uint64_t next_usec(const struct manager *manager)
+static uint64_t next_usec(const struct manager *manager, uint64_t now_usec)
 {
 	const struct inventory *inventory = &manager->inventory;
 	uint64_t refill_usec = manager->is_paused ? UINT64_MAX : inventory->refill_usec;
 
-	return inventory->is_awaiting ? bytes_min(refill_usec, inventory->settle_usec)
-	                              : refill_usec;
+	if (!inventory->is_awaiting)
+		return refill_usec;
+	if (inventory->right_usec > now_usec)
+		refill_usec = bytes_min(refill_usec, inventory->right_usec);
+	if (inventory->settle_usec > now_usec)
+		refill_usec = bytes_min(refill_usec, inventory->settle_usec);
+	return refill_usec;
 }
 
 void manager_look(struct manager *manager)
@@ -223,8 +228,8 @@ void manager_look(struct manager *manager)
 	tell_service_manager(manager, now_usec, is_busy);
 	if (is_busy && !manager->is_paused)
 		look_after(manager, SAMPLE_PERIOD_USEC);
-	else if (next_usec(manager) != UINT64_MAX)
-		look_after(manager, bytes_left(next_usec(manager), now_usec));
+	else if (next_usec(manager, now_usec) != UINT64_MAX)
+		look_after(manager, bytes_left(next_usec(manager, now_usec), now_usec));
 	else
 		ev_timer_stop(manager->setup.loop, &manager->look);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <systemd/sd-device.h>
 #include <systemd/sd-event.h>
 
@@ -20,6 +21,7 @@ struct uevents {
 	sd_event *event; /* one reference; the monitor has no other way to be waited for */
 	sd_device_monitor *monitor;
 	ev_io io;
+	bool is_deaf;
 };
 
 static const char *action_text(sd_device_action_t action)
@@ -63,9 +65,10 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
 			return;
 		if (r < 0) {
 			log_warning("memory that comes or goes is not noticed any more: the events "
-			            "of devices cannot be read (%d)",
-			            -r);
+			            "of devices cannot be read (%s)",
+			            strerror(-r));
 			ev_io_stop(loop, io);
+			uevents->is_deaf = true;
 			return;
 		}
 	}
@@ -105,6 +108,11 @@ int uevents_open(struct ev_loop *loop, uevents_fn fn, void *arg, struct uevents 
 	ev_io_start(loop, &uevents->io);
 	*ret = take(uevents);
 	return 0;
+}
+
+bool uevents_are_heard(const struct uevents *uevents)
+{
+	return uevents && !uevents->is_deaf;
 }
 
 struct uevents *uevents_close(struct uevents *uevents)

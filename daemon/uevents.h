@@ -26,6 +26,9 @@ typedef void (*uevents_fn)(const char *subsystem, const char *action, const char
  */
 int uevents_open(struct ev_loop *loop, uevents_fn fn, void *arg, struct uevents **ret);
 
+/* Whether anything will be heard; not of NULL, nor when reading them has failed since. */
+bool uevents_are_heard(const struct uevents *uevents);
+
 /* NULL is fine. Return: NULL. */
 struct uevents *uevents_close(struct uevents *uevents);
 DEFINE_SCOPED(struct uevents *, uevents_close)

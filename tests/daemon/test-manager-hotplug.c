@@ -258,6 +258,8 @@ START_TEST(test_a_block_that_was_seen_before_it_was_ours_to_write_is_tried_again
 	event("memory", "add", "memory130");
 	run_until(is_not_permitted, "refused");
 	run_until(is_settled, "settled");
+	/* udev has its time; nobody is told of a failure in between */
+	ck_assert_str_eq(manager_state_text(manager), "waiting");
 	kernel_model_refuse(model, "/sys/devices/system/memory/memory131", 0);
 	event("memory", "add", "memory131");
 	run_until(is_ready, "ready again");
@@ -359,7 +361,8 @@ END_TEST
 
 static bool are_pages_missing(void)
 {
-	return share_of("pages", 1)->done_bytes == 100 * HUGE_BYTES &&
+	/* fewer, once the plan has made room for what Reserve= keeps of the block that is left */
+	return share_of("pages", 1)->done_bytes <= 100 * HUGE_BYTES &&
 	       share_state_is_settled(share_of("pages", 1)->state);
 }
 
