@@ -66,9 +66,11 @@ static void recheck_share(struct managed_share *share)
 		struct piece *piece = &share->pieces[i];
 		const struct kind_ops *ops = piece->share->ops;
 
-		if (!ops->share_recheck && share->detail.reason != REASON_NOT_PERMITTED)
-			continue;
-		if (ops->share_recheck && ops->share_recheck(piece->share) == 0)
+		bool may_be_had =
+			share->detail.reason == REASON_NO_MOUNT ||
+			(share->detail.reason == REASON_NOT_PERMITTED && !ops->share_recheck);
+
+		if (!may_be_had && (!ops->share_recheck || ops->share_recheck(piece->share) == 0))
 			continue;
 		if (share_has_regions(piece->share)) {
 			share->is_refilling |= run_refill(piece->run) == 0;
@@ -92,6 +94,7 @@ void pieces_memory_came(struct inventory *inventory)
 			struct managed_share *share = &inventory->pools[i].shares[k];
 
 			if (share->detail.reason == REASON_NOT_PERMITTED ||
+			    share->detail.reason == REASON_NO_MOUNT ||
 			    (inventory->pools[i].kind == POOL_BLOCK &&
 			     share->detail.nr_missing > 0))
 				share->is_recheck_due = true;

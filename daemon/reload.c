@@ -260,6 +260,7 @@ int manager_reload(struct manager *manager, char **ret_sentence)
 		log_set_level(manager->config->daemon.log_level);
 		hotplug_await(manager);
 		r = manager_apply(manager, manager->config);
+		pieces_memory_came(&manager->inventory);
 	}
 	manager_look(manager);
 	notify_reloaded(&manager->notify);

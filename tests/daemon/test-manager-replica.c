@@ -240,6 +240,30 @@ START_TEST(test_a_pool_of_which_nothing_can_be_copied_has_failed)
 }
 END_TEST
 
+static bool has_no_place(void)
+{
+	return is_settled() && strcmp(managed_share_reason(share_of("files", 1)), "no-mount") == 0;
+}
+
+static bool is_copied_to_1(void)
+{
+	return strcmp(copy_text(1, "a"), "first") == 0 && is_ready();
+}
+
+/* The node was there before root had made its place: a Reload follows that. */
+START_TEST(test_a_node_whose_place_comes_later_gets_its_copies_then)
+{
+	ck_assert_int_eq(rmdir(path_of("%s/replica/node1", run_path)), 0);
+	declare(pattern("a"));
+	start_replicas();
+	run_until(has_no_place, "no place");
+	ck_assert_str_eq(copy_text(0, "a"), "first");
+	make_directory(path_of("%s/replica/node1", run_path));
+	ck_assert_int_eq(manager_reload(manager, NULL), 0);
+	run_until(is_copied_to_1, "copied");
+}
+END_TEST
+
 static bool is_linked(void)
 {
 	char target[256] = "";
@@ -276,6 +300,7 @@ int main(void)
 	tcase_add_test(tcase, test_an_original_that_is_written_in_place_is_copied_again);
 	tcase_add_test(tcase, test_a_path_that_cannot_be_copied_is_said_and_the_others_go_on);
 	tcase_add_test(tcase, test_a_pool_of_which_nothing_can_be_copied_has_failed);
+	tcase_add_test(tcase, test_a_node_whose_place_comes_later_gets_its_copies_then);
 	tcase_add_test(tcase, test_a_node_without_room_links_to_the_original);
 	suite_add_tcase(suite, tcase);
 	return suite_main(suite);

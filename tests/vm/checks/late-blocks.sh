@@ -10,6 +10,7 @@ before_boot() {
 	pool grow Kind=block Nodes=all '[Block]' Zone=movable
 	pool pages Kind=hugetlb PageSize=2M Size=16p
 	pool late Kind=hugetlb PageSize=2M Nodes=3 Size=8p
+	pool files Kind=replica Nodes=all Required=no '[Replica]' 'Paths=/usr/bin/sleep'
 }
 
 mib() { echo $(($1 << 20)); }
@@ -41,6 +42,9 @@ check_late_node() {
 	ok "pools with Nodes=all have a share there" share_is grow 3 "ready $(mib 512) "
 	ok "all of them" share_is pages 3 "ready $(mib 32) "
 	ok "it has the pages of the pool that has waited, too" equal "$(all_huge_pages 2048)" "16 16 16 24"
+	ok "root has made a place for copies there" eventually grep -q ' /run/nodeinit/replica/node3 .*mpol=bind[^ ]*:3' /proc/self/mountinfo
+	ok "and they are" eventually cmp /usr/bin/sleep /run/nodeinit/replica/node3/usr/bin/sleep
+	ok "as files" test -f /run/nodeinit/replica/node3/usr/bin/sleep -a ! -L /run/nodeinit/replica/node3/usr/bin/sleep
 	ok "a line says what the node took" says '^node 3 initialised, [0-9]+ pages in [0-9]+ ms$' journal_since_start
 	ok "the generation has not gone back" test "$(generation)" -ge "$before"
 }
