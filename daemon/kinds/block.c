@@ -121,6 +121,19 @@ static int block_run_chunk(struct part *part, uint64_t index)
 }
 
 /*
+ * It was unplugged, and another one was plugged in under its number, before anybody looked: what we
+ * had brought online is on record as nobody's, and nobody has taken it offline.
+ */
+static bool is_another(const struct block_share *blocks, const struct block_item *item)
+{
+	struct block_record_entry entry = { 0 };
+
+	return item->is_done && item->is_by_us &&
+	       block_record_find(blocks->share.context->block_record, item->wanted.block, &entry) &&
+	       !entry.is_ours && !entry.is_taken;
+}
+
+/*
  * See what has become of a block by now, without touching it.
  * Return: whether it can be tried again.
  */
@@ -138,6 +151,8 @@ static bool item_recheck(struct block_share *blocks, struct block_item *item)
 		block_item_set(blocks, item, false, false, REASON_ZONE_MISMATCH, 0);
 		break;
 	case BLOCK_IS_OFFLINE:
+		if (is_another(blocks, item))
+			block_item_set(blocks, item, false, false, REASON_GONE, 0);
 		block_record_set_ours(record, item->wanted.block, false);
 		if (item->is_done || item->reason == REASON_ZONE_MISMATCH) {
 			/* Whoever did it meant it: it is not brought back unless we are told to. */

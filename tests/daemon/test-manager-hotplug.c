@@ -364,6 +364,27 @@ START_TEST(test_a_block_that_is_unplugged_is_promised_no_more)
 }
 END_TEST
 
+static bool is_replugged(void)
+{
+	return nr_online(120, 3) == 3 && is_ready();
+}
+
+/* Both within the time in which events are gathered. */
+START_TEST(test_a_block_that_is_plugged_in_again_at_once_is_another_one)
+{
+	plug(1, 120, 3, false);
+	daemon_write_pool(&d, "memory", whole_pool);
+	start();
+	run_until(is_ready, "ready");
+	kernel_model_do_block(model, 121, MODEL_UNPLUGS);
+	event("memory", "remove", "memory121");
+	plug(1, 121, 1, false);
+	event("memory", "add", "memory121");
+	run_until(is_replugged, "ready again");
+	ck_assert_uint_eq(share_of("memory", 1)->detail.nr_by_us, 3);
+}
+END_TEST
+
 static bool are_pages_missing(void)
 {
 	/* fewer, once the plan has made room for what Reserve= keeps of the block that is left */
@@ -447,6 +468,7 @@ int main(void)
 	tcase_add_test(tcase, test_a_block_that_somebody_takes_offline_is_not_in_service_any_more);
 	tcase_add_test(tcase, test_memory_that_was_never_of_a_pool_is_left_to_who_takes_it_offline);
 	tcase_add_test(tcase, test_a_block_that_is_unplugged_is_promised_no_more);
+	tcase_add_test(tcase, test_a_block_that_is_plugged_in_again_at_once_is_another_one);
 	tcase_add_test(tcase, test_huge_pages_that_went_with_their_memory_are_promised_no_more);
 	tcase_add_test(tcase,
 	               test_a_second_process_finds_its_part_of_the_same_whole_and_writes_nothing);
