@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -68,6 +69,10 @@ static int run(const struct options *options)
 	ev_signal terminate, interrupt, hangup;
 	int r;
 
+	if (held_fd < 0 && held_fd != -ENOENT)
+		log_warning(
+			"%s: cannot be held, so that --prepare may unmount what is empty there: %s",
+			run_directory(), strerror(-held_fd));
 	if (!loop) {
 		log_error("no event loop can be made: neither epoll nor poll works here");
 		return STATUS_FAILED;

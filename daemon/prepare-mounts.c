@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "base/scoped.h"
@@ -21,6 +22,8 @@
 
 #define REPLICA "replica"
 #define LOCK    ".lock"
+
+enum { LOCK_TRIES = 500, LOCK_PAUSE_MS = 10 };
 
 /* glibc has wrappers since 2.36 only; numbers and values are those of every architecture. */
 enum {
@@ -269,18 +272,27 @@ static int replica_open(int base_fd)
 	return take_fd(fd);
 }
 
-/* Nobody else can open it, so nobody else can keep us waiting. Return: a descriptor; -errno. */
+/*
+ * Against another one of us, which takes some milliseconds. Whoever has it for longer hangs, and
+ * must not keep the service from its start. Return: a descriptor; -EBUSY it was locked all the
+ * time; -errno.
+ */
 static int lock(int replica_fd)
 {
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
 	scoped(fd_closep) int fd =
 		openat(replica_fd, LOCK, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return -errno;
-	while (flock(fd, LOCK_EX) < 0)
-		if (errno != EINTR)
+	for (unsigned i = 0; i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return take_fd(fd);
+		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
-	return take_fd(fd);
+		(void) nanosleep(&pause, NULL);
+	}
+	return -EBUSY;
 }
 
 unsigned prepare_mounts(const struct prepare_mounts *mounts)

@@ -8,9 +8,9 @@
  *     BASE/replica/nodeN    tmpfs of the service's user: bound to node N, nosuid, nodev, and the
  *                           mount is read-only, for root as well
  *
- * BASE belongs to the service's user, who may have put anything there: nothing of it is followed,
- * and no owner or mode of what is found is changed. Source: tmpfs(5), fsopen(2), fsmount(2),
- * move_mount(2) (Linux 5.2), mount_setattr(2) (5.12).
+ * In BASE the service's user may make things, too: nothing of it is followed, and no owner or mode
+ * of what is found is changed. Source: tmpfs(5), fsopen(2), fsmount(2), move_mount(2) (Linux 5.2),
+ * mount_setattr(2) (5.12).
  */
 #pragma once
 
@@ -31,8 +31,8 @@ struct prepare_mounts {
 
 /*
  * Make what is missing and right what is there; repeated, it changes nothing. Two at the same time
- * wait for each other. A node that has no memory yet cannot have a policy: its tmpfs is without
- * one until this is run again.
+ * wait for each other, for some seconds at most. A node that has no memory yet cannot have a
+ * policy: its tmpfs is without one until this is run again.
  *
  * Return: how many things failed; each has said so in one line.
  */

@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 
 #include "base/scoped.h"
 #include "run-directory.h"
 
 #define RUN_DIRECTORY "/run/nodeinit"
+
+enum { HOLD_TRIES = 20, HOLD_PAUSE_MS = 5 };
 
 const char *run_directory(void)
 {
@@ -26,11 +29,20 @@ const char *run_directory(void)
 
 int run_directory_hold(const char *directory)
 {
+	const struct timespec pause = { .tv_nsec = HOLD_PAUSE_MS * 1000000L };
 	scoped(fd_closep) int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
+	if (fd < 0)
 		return -errno;
-	return take_fd(fd);
+	for (unsigned i = 0; i < HOLD_TRIES; i++) {
+		if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+			return take_fd(fd);
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		/* run_directory_is_held() has it for an instant */
+		(void) nanosleep(&pause, NULL);
+	}
+	return -EBUSY;
 }
 
 bool run_directory_is_held(int fd)

@@ -16,8 +16,10 @@ const char *run_directory(void);
 
 /*
  * Say that the daemon is at work there, for as long as the descriptor is open: the file systems of
- * the nodes are then not taken away from under it (prepare-mounts.h). Does not wait.
- * Return: a descriptor, the caller's; -ENOENT there is no such directory; -errno.
+ * the nodes are then not taken away from under it (prepare-mounts.h). Whoever only asks whether it
+ * is held is in the way for an instant, and waited for, a tenth of a second at most. Return: a
+ * descriptor, the caller's; -ENOENT there is no such directory; -EBUSY somebody else has it locked;
+ * -errno.
  */
 int run_directory_hold(const char *directory);
 

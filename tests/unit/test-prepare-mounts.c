@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -259,6 +260,17 @@ START_TEST(several_at_once_make_one_mount)
 }
 END_TEST
 
+START_TEST(one_that_hangs_keeps_the_next_one_for_seconds_only)
+{
+	scoped(fd_closep) int lock_fd = -1;
+
+	run_well(0);
+	lock_fd = open(scene_path("run/replica/.lock"), O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(flock(lock_fd, LOCK_EX | LOCK_NB), 0);
+	expect_failure("run/replica/.lock: cannot be locked: Device or resource busy");
+}
+END_TEST
+
 /* --- what a service's user who means harm has put there --- */
 
 START_TEST(a_link_in_place_of_the_directory_is_not_followed)
@@ -348,6 +360,7 @@ int main(void)
 
 	if (geteuid() != 0 || !scene_is_possible())
 		suite_skip("mounts of one's own need root");
+	tcase_set_timeout(mounts, 20);
 	tcase_add_checked_fixture(mounts, scene_setup, scene_teardown);
 	tcase_add_test(mounts, a_node_has_a_tmpfs_that_is_bound_to_it);
 	tcase_add_test(mounts, it_belongs_to_the_user_of_the_service_and_its_place_to_root);
@@ -362,6 +375,7 @@ int main(void)
 	tcase_add_test(mounts, what_has_another_name_is_left_alone);
 	tcase_add_test(mounts, without_copies_to_make_nothing_is_made);
 	tcase_add_test(mounts, several_at_once_make_one_mount);
+	tcase_add_test(mounts, one_that_hangs_keeps_the_next_one_for_seconds_only);
 	suite_add_tcase(suite, mounts);
 
 	tcase_add_checked_fixture(hostile, scene_setup, scene_teardown);

@@ -2,8 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../daemon/base/scoped.h"
 #include "../../daemon/run-directory.h"
@@ -80,6 +85,56 @@ START_TEST(it_is_held_as_long_as_somebody_holds_it)
 }
 END_TEST
 
+/* As many a "--prepare" would: again and again, a moment apart. */
+static void ask_for_ever(const char *directory)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat status;
+
+	for (unsigned long i = 0;; i++)
+		if (i % 8 == 0)
+			(void) run_directory_is_held(fd);
+		else
+			(void) fstat(fd, &status);
+}
+
+START_TEST(who_asks_in_the_same_moment_is_not_in_the_way)
+{
+	char directory[] = "/tmp/nodeinit-run-XXXXXX";
+	pid_t child;
+
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		ask_for_ever(directory);
+	for (unsigned i = 0; i < 2000; i++) {
+		int fd = run_directory_hold(directory);
+
+		if (fd < 0)
+			(void) kill(child, SIGKILL);
+		ck_assert_msg(fd >= 0, "round %u: %s", i, strerror(-fd));
+		(void) fd_close(fd);
+	}
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
+START_TEST(who_keeps_it_locked_is_not_waited_for)
+{
+	char directory[] = "/tmp/nodeinit-run-XXXXXX";
+	scoped(fd_closep) int fd = -1;
+
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	ck_assert_int_eq(run_directory_hold(directory), -EBUSY);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
 START_TEST(what_is_not_there_cannot_be_held)
 {
 	ck_assert_int_eq(run_directory_hold("/nonexistent/nodeinit"), -ENOENT);
@@ -97,6 +152,8 @@ int main(void)
 	tcase_add_test(tests, what_is_no_absolute_path_does_not_count);
 	tcase_add_test(tests, what_is_longer_than_a_path_does_not_count);
 	tcase_add_test(tests, it_is_held_as_long_as_somebody_holds_it);
+	tcase_add_test(tests, who_asks_in_the_same_moment_is_not_in_the_way);
+	tcase_add_test(tests, who_keeps_it_locked_is_not_waited_for);
 	tcase_add_test(tests, what_is_not_there_cannot_be_held);
 	suite_add_tcase(suite, tests);
 	return suite_main(suite);
