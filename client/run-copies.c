@@ -36,8 +36,8 @@ static void close_fdp(int *fd)
 }
 
 /*
- * Who can put trees there can have anything run. /run/nodeinit belongs to the service's user, what
- * is in it and root's does not.
+ * Who can put trees there can have anything run. In /run/nodeinit the service's user may make
+ * things, too, but not move what is root's (it is sticky).
  */
 static bool is_trusted(const struct stat *directory)
 {
@@ -48,7 +48,8 @@ static bool is_trusted(const struct stat *directory)
 
 static int open_node(const char *directory, uint32_t node_id)
 {
-	scoped(close_fdp) int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	scoped(close_fdp) int directory_fd =
+		open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
 	char name[32];
 	int fd;

@@ -21,6 +21,7 @@
 #include "run-directory.h"
 
 #define SERVICE_NAME "nodeinit" /* of the user and of the group */
+#define RECORD       "blocks"   /* machine/block-record.h */
 
 enum { PREPARE_DONE = 0, PREPARE_FAILED = 1, PREPARE_NOTHING = 2 };
 
@@ -151,19 +152,50 @@ static unsigned mark(const struct prepare_setup *setup, int base_fd, const struc
 	return 1;
 }
 
-/* Return: the directory, made for the service's user if need be; -errno. */
-static int base_open(const struct prepare_setup *setup)
+/*
+ * In a sticky directory the record of blocks can be replaced by its owner only. Root's own is one
+ * that root's daemon made, started by hand. Return: how many things failed.
+ */
+static unsigned give_record(const struct prepare_setup *setup, int base_fd)
+{
+	scoped(fd_closep) int fd = openat(base_fd, RECORD, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return 0;
+	/* a file with another name may be anything of root's */
+	if (!S_ISREG(status.st_mode) || status.st_uid != 0 || status.st_nlink != 1 ||
+	    fchownat(fd, "", setup->uid, setup->gid, AT_EMPTY_PATH) == 0)
+		return 0;
+	log_error("%s/" RECORD " cannot be given to the service: %s", setup->base, strerror(errno));
+	return 1;
+}
+
+/*
+ * Root's and sticky: the service's group makes its own things there and moves nobody else's. One
+ * that belongs to the service's user, as an earlier version had it, becomes so, and so does one
+ * that root made by hand; another user's is left as it is. Return: it, made if need be, and in
+ * *ret_nr_failed how many things failed in it; -errno.
+ */
+static int base_open(const struct prepare_setup *setup, unsigned *ret_nr_failed)
 {
 	scoped(fd_closep) int fd = -1;
-	bool is_new = mkdir(setup->base, 0755) == 0;
+	const mode_t mode = 01775;
+	struct stat status;
 
-	if (!is_new && errno != EEXIST)
+	*ret_nr_failed = 0;
+	if (mkdir(setup->base, 0755) < 0 && errno != EEXIST)
 		return -errno;
 	fd = open(setup->base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &status) < 0)
 		return -errno;
-	if (is_new && fchown(fd, setup->uid, setup->gid) < 0)
+	if (status.st_uid != 0 && status.st_uid != setup->uid)
+		return take_fd(fd);
+	if ((status.st_uid != 0 || status.st_gid != setup->gid) && fchown(fd, 0, setup->gid) < 0)
 		return -errno;
+	if ((status.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
+		return -errno;
+	*ret_nr_failed = give_record(setup, fd);
 	return take_fd(fd);
 }
 
@@ -182,11 +214,11 @@ int prepare(const struct prepare_setup *setup)
 	if (r < 0)
 		return complain(setup->config_directory ? setup->config_directory : "configuration",
 		                r);
-	base_fd = base_open(setup);
+	base_fd = base_open(setup, &nr_failed);
 	if (base_fd < 0)
 		return complain(setup->base, base_fd);
 	/* before the look at the machine: what appears from here on is the rule's */
-	nr_failed = mark(setup, base_fd, config);
+	nr_failed += mark(setup, base_fd, config);
 
 	r = kernel_open(setup->root, &kernel);
 	if (r == 0)

@@ -5,6 +5,7 @@
  * Layer: top. Threads: main. Run before the service starts and before it reads its configuration
  * again, outside of its sandbox; and for a node that appears while it runs.
  *
+ * - BASE is root's and sticky, and the service's group may make things in it.
  * - Pools of kind replica: each node that one of them names has a tmpfs (prepare-mounts.h).
  * - Pools of kind block: the service's group may bring the offline blocks of their nodes online.
  *   What appears later is given to it by a rule of udev, as long as BASE/wants-blocks exists.

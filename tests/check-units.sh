@@ -76,7 +76,7 @@ exposure() { # unit, limit
 # Of nodeinitd's, 5 are for the network namespace of the host, 2 for CAP_CHOWN, 2 for openat2(2), 1 for
 # AF_NETLINK.
 exposure nodeinitd.service 20
-exposure nodeinit-prepare@.service 36
+exposure nodeinit-prepare@.service 34
 exposure nodeinit-wait.service 10
 exposure nodeinit-wait@.service 10
 

@@ -96,7 +96,8 @@ ok "it runs as its own user" property nodeinitd User nodeinit
 pid=$(systemctl show -P MainPID nodeinitd)
 ok "its uid is not root's" test "$(stat -c %U "/proc/$pid")" = nodeinit
 ok "CAP_SYS_ADMIN and CAP_CHOWN are all it has" grep -q '^CapBnd:[[:space:]]*0000000000200001$' "/proc/$pid/status"
-ok "its directory is its own" equal "$(stat -c %U:%G:%a /run/nodeinit)" nodeinit:nodeinit:755
+ok "its directory is root's and sticky, and open to its group" equal "$(stat -c %U:%G:%a /run/nodeinit)" \
+	root:nodeinit:1775
 ok "without copies to make it has no place for them" test ! -e /run/nodeinit/replica
 ok "it ends cleanly" systemctl stop nodeinitd
 ok "and not as failed" property nodeinitd Result success
@@ -293,8 +294,32 @@ ok "they run, for everybody" as_nobody "$place/usr/bin/true"
 ok "nobody writes there, not the service's own user" read_only as_service touch "$place/new"
 ok "nor root" read_only touch "$place/usr/bin/true"
 ok "what they lie in is root's" equal "$(stat -c %U:%a /run/nodeinit/replica)" root:755
+refused() { "$@" 2>&1 | tee /dev/stderr | grep -q 'Operation not permitted'; }
+ok "the service's own user cannot rename that" refused as_service mv -T /run/nodeinit/replica /run/nodeinit/mine
+ok "nor remove it" refused as_service rmdir /run/nodeinit/replica
+ok "nor put another one in its place" refused as_service mv -T "$(as_service mktemp -d -p /run/nodeinit)" \
+	/run/nodeinit/replica
+as_service find /run/nodeinit -maxdepth 1 -name 'tmp.*' -exec rmdir {} +
+# As the daemon does, in its own view of the file system: a file beside it, and that renamed over it.
+in_daemon() { nsenter --target="$(systemctl show -P MainPID nodeinitd)" --mount setpriv --reuid=nodeinit \
+	--regid=nodeinit --clear-groups "$@"; }
+# shellcheck disable=SC2016 # it is its own shell that has $name
+save_blocks() {
+	in_daemon sh -ec 'name=$(mktemp /run/nodeinit/blocks.XXXXXX); echo "$1" >"$name"; mv -T "$name" \
+		/run/nodeinit/blocks' - "$1" && equal "$(cat /run/nodeinit/blocks)" "$1"
+}
+ok "but the daemon saves its record of blocks there" save_blocks "1-1 seen"
+ok "and again, over the first one" save_blocks "1-2 seen"
+chown root:root /run/nodeinit/blocks
+ok "not over one that root left" not save_blocks "1-3 seen"
+rm -f /run/nodeinit/blocks.*
 device=$(stat -c %d "$place")
+chown -h nodeinit:nodeinit /run/nodeinit
+chmod 755 /run/nodeinit
 ok "a restart" systemctl restart nodeinitd
+ok "makes right a directory of an earlier version" equal "$(stat -c %U:%G:%a /run/nodeinit)" root:nodeinit:1775
+ok "and a record that root left" save_blocks "1-4 seen"
+rm /run/nodeinit/blocks
 ok "finds its tmpfs" equal "$(stat -c %d "$place")" "$device"
 ok "which is mounted once" mounted
 ok "and has the copies again" meminitctl wait text
@@ -329,7 +354,17 @@ ok "a link in its place does not stop the daemon" systemctl start nodeinitd
 ok "but is said" heard "^/run/nodeinit/replica: cannot be root's own directory: Not a directory"
 ok "and not followed" test ! -e /etc/node0
 systemctl stop nodeinitd
-rm /run/nodeinit/replica /etc/nodeinit/pools.d/text.pool
+rm -r /run/nodeinit
+ok "without its directory it starts" systemctl start nodeinitd
+ok "and has one" equal "$(stat -c %U:%G:%a /run/nodeinit)" root:nodeinit:1775
+ok "where it writes" save_blocks "1-5 seen"
+ok "with its copies" eventually meminitctl --quiet wait text
+systemctl stop nodeinitd
+rm /etc/nodeinit/pools.d/text.pool
+ok "without the pool it starts once more" systemctl start nodeinitd
+ok "so that the next start unmounts" systemctl restart nodeinitd
+systemctl stop nodeinitd
+rm -r /run/nodeinit/blocks /run/nodeinit/replica
 ok "the rule does nothing where no copies are wanted" not says SYSTEMD_WANTS=nodeinit \
 	udevadm test --action=add /sys/devices/system/node/node0
 pool small Kind=region PageSize=base Size=64M

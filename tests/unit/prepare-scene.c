@@ -52,7 +52,8 @@ void scene_setup(void)
 	ck_assert_int_eq(mount("test", work, "tmpfs", 0, "mode=0755"), 0);
 	ck_assert_int_eq(mount(NULL, work, NULL, MS_SHARED, NULL), 0);
 	ck_assert_int_eq(mkdir(scene_path("run"), 0755), 0);
-	ck_assert_int_eq(chown(scene_path("run"), SERVICE, SERVICE), 0);
+	ck_assert_int_eq(chown(scene_path("run"), 0, SERVICE), 0);
+	ck_assert_int_eq(chmod(scene_path("run"), 01775), 0);
 	(void) umask(022);
 	memset(&scene_said, 0, sizeof(scene_said));
 	log_set_sink(keep);

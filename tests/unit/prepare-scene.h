@@ -3,7 +3,7 @@
  * prepare-scene.h - a mount namespace of the test's own, with a directory for "nodeinitd --prepare"
  *
  * All paths are below the work directory, a tmpfs: "run" is what /run/nodeinit is to the service,
- * and belongs to its user.
+ * where its group may make things.
  */
 #pragma once
 

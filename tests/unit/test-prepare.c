@@ -198,16 +198,80 @@ START_TEST(no_mount_goes_while_a_file_is_broken)
 }
 END_TEST
 
-START_TEST(a_base_that_is_missing_is_made_for_the_service)
+static void expect_owner(const char *name, uid_t uid, gid_t gid, mode_t mode)
 {
 	struct stat status;
 
+	ck_assert_int_eq(lstat(scene_path(name), &status), 0);
+	ck_assert_uint_eq(status.st_uid, uid);
+	ck_assert_uint_eq(status.st_gid, gid);
+	ck_assert_uint_eq(status.st_mode, mode);
+}
+
+START_TEST(a_base_that_is_missing_is_made_for_the_service)
+{
 	ck_assert_int_eq(rmdir(scene_path("run")), 0);
 	ck_assert_int_eq(run_as_a_whole(), 0);
-	ck_assert_int_eq(lstat(scene_path("run"), &status), 0);
-	ck_assert_uint_eq(status.st_uid, SERVICE);
-	ck_assert_uint_eq(status.st_gid, SERVICE);
-	ck_assert_uint_eq(status.st_mode, S_IFDIR | 0755);
+	expect_owner("run", 0, SERVICE, S_IFDIR | 01775);
+}
+END_TEST
+
+static void have_base(uid_t uid, gid_t gid, mode_t mode)
+{
+	ck_assert_int_eq(chown(scene_path("run"), uid, gid), 0);
+	ck_assert_int_eq(chmod(scene_path("run"), mode), 0);
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	ck_assert_uint_eq(scene_said.nr_lines, 0);
+}
+
+START_TEST(a_base_of_the_service_or_of_root_becomes_what_it_should_be)
+{
+	have_base(SERVICE, SERVICE, 0755);
+	expect_owner("run", 0, SERVICE, S_IFDIR | 01775);
+	have_base(0, 0, 0755);
+	expect_owner("run", 0, SERVICE, S_IFDIR | 01775);
+	have_base(0, SERVICE, 0775);
+	expect_owner("run", 0, SERVICE, S_IFDIR | 01775);
+}
+END_TEST
+
+START_TEST(a_base_of_another_user_stays_his)
+{
+	have_base(SERVICE + 1, SERVICE + 1, 0750);
+	expect_owner("run", SERVICE + 1, SERVICE + 1, S_IFDIR | 0750);
+}
+END_TEST
+
+static void file(const char *name, uid_t uid)
+{
+	scoped(file_closep) FILE *file = fopen(scene_path(name), "we");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(chown(scene_path(name), uid, uid), 0);
+}
+
+START_TEST(roots_record_of_blocks_becomes_the_services)
+{
+	file("run/blocks", 0);
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	expect_owner("run/blocks", SERVICE, SERVICE, S_IFREG | 0644);
+}
+END_TEST
+
+START_TEST(what_may_be_something_else_of_roots_does_not)
+{
+	file("precious", 0);
+	ck_assert_int_eq(link(scene_path("precious"), scene_path("run/blocks")), 0);
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	ck_assert_int_eq(unlink(scene_path("run/blocks")), 0);
+	ck_assert_int_eq(symlink(scene_path("precious"), scene_path("run/blocks")), 0);
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	expect_owner("precious", 0, 0, S_IFREG | 0644);
+	ck_assert_int_eq(unlink(scene_path("run/blocks")), 0);
+	file("run/blocks", SERVICE + 1);
+	ck_assert_int_eq(run_as_a_whole(), 0);
+	expect_owner("run/blocks", SERVICE + 1, SERVICE + 1, S_IFREG | 0644);
+	ck_assert_uint_eq(scene_said.nr_lines, 0);
 }
 END_TEST
 
@@ -252,6 +316,10 @@ int main(void)
 	tcase_add_test(whole, no_mount_goes_while_the_daemon_is_at_work);
 	tcase_add_test(whole, no_mount_goes_while_a_file_is_broken);
 	tcase_add_test(whole, a_base_that_is_missing_is_made_for_the_service);
+	tcase_add_test(whole, a_base_of_the_service_or_of_root_becomes_what_it_should_be);
+	tcase_add_test(whole, a_base_of_another_user_stays_his);
+	tcase_add_test(whole, roots_record_of_blocks_becomes_the_services);
+	tcase_add_test(whole, what_may_be_something_else_of_roots_does_not);
 	tcase_add_test(whole, a_link_in_place_of_the_base_is_refused);
 	tcase_add_test(whole, a_configuration_that_cannot_be_read_is_said);
 	suite_add_tcase(suite, whole);
