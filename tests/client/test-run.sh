@@ -246,7 +246,9 @@ test_root_takes_no_copy_from_a_directory_of_somebody_else() {
 	run run -q cat /proc/self/mountinfo; no grep -F " $here/bin/" "$here/out"
 	chown 0 "$here/copies"; chmod 775 "$here/copies"; run_program; is_original
 	no_copy "the directory of copies is neither root's alone nor yours"
-	chmod 755 "$here/copies"; run_program; is_original; quiet
+	chmod 755 "$here/copies"; mv "$here/copies" "$here/real"; ln -s real "$here/copies"
+	run_program; is_original; no_copy "Not a directory"; rm "$here/copies"; mv "$here/real" "$here/copies"
+	run_program; is_original; quiet
 	mv "$here/copies/node$node" "$here/hostile"; ln -s ../hostile "$here/copies/node$node"
 	run_program; is_original; no_copy "Not a directory"
 }
