@@ -63,11 +63,12 @@ check_pool() { # what it is called, what must not change, lines of [Pool]...
 	ok "$what: the device gives it back" device_gives
 }
 # For a huge page the node must have as large a piece free at that moment: of those a few may go elsewhere.
+# 3.5 % have been seen to; without the room that is left for the device it is 21 %.
 nowhere_else() { # what it is called, where pages were, where they are
 	echo "they were on $2, are on $3"
 	[ "$2" != "$3" ] || return 0
 	[ "$1" != "base pages" ] || return
-	awk -v before="${2#*:}" -v after="${3#"$node:"}" 'BEGIN { exit !(int(after) * 100 >= before * 98) }'
+	awk -v before="${2#*:}" -v after="${3#"$node:"}" 'BEGIN { exit !(int(after) * 100 >= before * 92) }'
 }
 bytes_there() { # what has the pages
 	case $1 in
