@@ -25,15 +25,19 @@ int notice_group_add(struct notice_group *group, const struct draft_share *share
 	return notice_group_add_node(group, share->share.node_id, bytes);
 }
 
-char *notice_group_nodes(const struct notice_group *group)
+int notice_group_nodes(const struct notice_group *group, char **ret)
 {
-	scoped(freep) char *list = idset_text(&group->nodes);
-	char *text;
+	scoped(freep) char *list = NULL;
 
+	if (idset_is_empty(&group->nodes))
+		return 0;
+	list = idset_text(&group->nodes);
 	if (!list ||
-	    asprintf(&text, "node%s %s", idset_nr(&group->nodes) == 1 ? "" : "s", list) < 0)
-		return NULL;
-	return text;
+	    asprintf(ret, "node%s %s", idset_nr(&group->nodes) == 1 ? "" : "s", list) < 0) {
+		*ret = NULL;
+		return -ENOMEM;
+	}
+	return 1;
 }
 
 static int notice_lazy_nodes(struct draft *draft)
@@ -42,11 +46,11 @@ static int notice_lazy_nodes(struct draft *draft)
 	scoped(freep) char *nodes = NULL;
 	uint64_t shown_bytes = 0;
 	char memory[SIZE_TEXT_MAX], shown[SIZE_TEXT_MAX];
+	int r;
 
 	for (size_t i = 0; i < draft->plan->nr_nodes; i++) {
 		const struct plan_node *node = &draft->plan->nodes[i];
 		uint64_t online_bytes;
-		int r;
 
 		/* What is still to come is not shown by either. */
 		online_bytes = node->memory_bytes - node->coming_bytes;
@@ -57,11 +61,9 @@ static int notice_lazy_nodes(struct draft *draft)
 			return r;
 		shown_bytes += node->mem_total_bytes;
 	}
-	if (idset_is_empty(&group.nodes))
-		return 0;
-	nodes = notice_group_nodes(&group);
-	if (!nodes)
-		return -ENOMEM;
+	r = notice_group_nodes(&group, &nodes);
+	if (r <= 0)
+		return r;
 	return draft_say(
 		draft->plan,
 		"%s: memory blocks of %s, MemTotal so far %s: a kernel that initialises page "
@@ -75,10 +77,10 @@ static int notice_devices(struct draft *draft)
 	scoped(notice_group_clear) struct notice_group group = { .bytes = 0 };
 	scoped(freep) char *nodes = NULL;
 	char size[SIZE_TEXT_MAX];
+	int r;
 
 	for (size_t i = 0; i < draft->machine->nr_nodes; i++) {
 		const struct machine_node *node = &draft->machine->nodes[i];
-		int r;
 
 		if (node->device_bytes == 0)
 			continue;
@@ -86,11 +88,9 @@ static int notice_devices(struct draft *draft)
 		if (r < 0)
 			return r;
 	}
-	if (idset_is_empty(&group.nodes))
-		return 0;
-	nodes = notice_group_nodes(&group);
-	if (!nodes)
-		return -ENOMEM;
+	r = notice_group_nodes(&group, &nodes);
+	if (r <= 0)
+		return r;
 	return draft_say(draft->plan,
 	                 "%s: %s set aside for devices (CMA) are left beside Reserve=; pages that "
 	                 "are lent there would go to another node once a device wants it",
@@ -124,21 +124,19 @@ static int notice_offline(struct draft *draft)
 	scoped(notice_group_clear) struct notice_group group = { .bytes = 0 };
 	scoped(freep) char *nodes = NULL;
 	char size[SIZE_TEXT_MAX];
+	int r = 0;
 
 	for (size_t i = 0; i < draft->nr_nodes; i++) {
 		uint64_t bytes = idle_bytes(draft, i);
-		int r = 0;
 
 		if (bytes > 0)
 			r = notice_group_add_node(&group, draft->plan->nodes[i].node_id, bytes);
 		if (r < 0)
 			return r;
 	}
-	if (idset_is_empty(&group.nodes))
-		return 0;
-	nodes = notice_group_nodes(&group);
-	if (!nodes)
-		return -ENOMEM;
+	r = notice_group_nodes(&group, &nodes);
+	if (r <= 0)
+		return r;
 	return draft_say(draft->plan,
 	                 has_pool_of_blocks(draft->plan)
 	                         ? "%s: %s offline, no pool of kind block takes them"

@@ -119,11 +119,12 @@ static int notice_zone(struct draft *draft, const struct plan_pool *pool, const 
 static int notice_refusal(struct draft *draft, const struct plan_pool *pool,
                           enum plan_refusal refusal, const struct notice_group *group)
 {
-	scoped(freep) char *nodes = notice_group_nodes(group);
+	scoped(freep) char *nodes = NULL;
 	char size[SIZE_TEXT_MAX];
+	int r = notice_group_nodes(group, &nodes);
 
-	if (!nodes)
-		return -ENOMEM;
+	if (r <= 0)
+		return r;
 	size_text(group->bytes, size);
 	switch (refusal) {
 	case PLAN_ACCEPTED:
@@ -197,19 +198,17 @@ static int notice_rounding(struct draft *draft, const struct plan_pool *pool,
 	scoped(notice_group_clear) struct notice_group group = { .bytes = 0 };
 	scoped(freep) char *nodes = NULL;
 	char unit[SIZE_TEXT_MAX];
+	int r;
 
 	for (; first < end; first++)
 		if (first->asked_bytes && !first->share.declared_bytes) {
-			int r = notice_group_add(&group, first, 0);
-
+			r = notice_group_add(&group, first, 0);
 			if (r < 0)
 				return r;
 		}
-	if (idset_is_empty(&group.nodes))
-		return 0;
-	nodes = notice_group_nodes(&group);
-	if (!nodes)
-		return -ENOMEM;
+	r = notice_group_nodes(&group, &nodes);
+	if (r <= 0)
+		return r;
 	return draft_say(
 		draft->plan,
 		"pool %s: nothing on %s: Size= is less than one %s there; it would need %s",
@@ -221,6 +220,7 @@ static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
 {
 	scoped(notice_group_clear) struct notice_group group = { .bytes = 0 };
 	scoped(freep) char *nodes = NULL;
+	int r;
 	uint64_t granted_bytes = 0;
 	char granted[SIZE_TEXT_MAX], minimum[SIZE_TEXT_MAX];
 
@@ -228,17 +228,14 @@ static int notice_minimum(struct draft *draft, const struct plan_pool *pool,
 		return 0;
 	for (; first < end; first++)
 		if (first->granted_bytes < first->share.minimum_bytes) {
-			int r = notice_group_add(&group, first, first->share.minimum_bytes);
-
+			r = notice_group_add(&group, first, first->share.minimum_bytes);
 			if (r < 0)
 				return r;
 			granted_bytes += first->granted_bytes;
 		}
-	if (idset_is_empty(&group.nodes))
-		return 0; /* it comes to nothing, which is said already */
-	nodes = notice_group_nodes(&group);
-	if (!nodes)
-		return -ENOMEM;
+	r = notice_group_nodes(&group, &nodes);
+	if (r <= 0)
+		return r; /* it comes to nothing, which is said already */
 	return draft_say(draft->plan,
 	                 "pool %s: will fail: Minimum= is %s on %s, and %s can be had there",
 	                 pool->name, size_text(group.bytes, minimum), nodes,

@@ -22,5 +22,5 @@ void notice_group_clear(struct notice_group *group);
 int notice_group_add(struct notice_group *group, const struct draft_share *share, uint64_t bytes);
 int notice_group_add_node(struct notice_group *group, unsigned node_id, uint64_t bytes);
 
-/* "node 3", "nodes 0-3". Return: the caller frees; NULL when out of memory. */
-char *notice_group_nodes(const struct notice_group *group);
+/* "node 3", "nodes 0-3". Return: 1 and *ret, which the caller frees; 0 there is none; -ENOMEM. */
+int notice_group_nodes(const struct notice_group *group, char **ret);
