@@ -21,7 +21,8 @@ if [ -z "$work" ]; then
 	chmod 755 "$work"
 	# Where a user without rights finds it.
 	cp "$MEMINITCTL" "$work/meminitctl"
-	chmod 755 "$work/meminitctl"
+	cp "$0" "$work/tests.sh"
+	chmod 755 "$work/meminitctl" "$work/tests.sh"
 fi
 MEMINITCTL=$work/meminitctl
 limit=20
@@ -277,7 +278,7 @@ try() { # name, how, command...
 	here=$work/here
 	mkdir "$here"
 	[ "$how" != "as a user" ] || chown 65534:65534 "$here"
-	RUN_WORK=$work here=$here "$@" bash "$0" --one "$name" >"$work/log" 2>&1 || result=$?
+	RUN_WORK=$work here=$here "$@" bash "$work/tests.sh" --one "$name" >"$work/log" 2>&1 || result=$?
 	name=${name//_/ }${how:+, $how}
 	case $result in
 	0) nr_passed=$((nr_passed + 1)); echo "PASS $name" ;;
