@@ -211,6 +211,16 @@ void worker_cancel(struct worker *worker)
 	worker_unlock(worker);
 }
 
+void worker_set_brake(struct worker *worker, const struct worker_brake *brake)
+{
+	(void) worker, (void) brake;
+}
+
+void worker_set_max_rate(struct worker *worker, uint64_t bytes_per_second)
+{
+	(void) worker, (void) bytes_per_second;
+}
+
 void worker_read(const struct worker *worker, struct worker_status *ret)
 {
 	struct worker_status status = { 0 };
@@ -218,7 +228,7 @@ void worker_read(const struct worker *worker, struct worker_status *ret)
 	worker_lock(worker);
 	status.is_running = worker->is_running;
 	status.is_paused = worker->is_paused;
-	status.nr_threads = worker->nr_alive;
+	status.nr_threads = status.nr_active = worker->nr_alive;
 	if (worker->current) {
 		status.current = worker->current->run;
 		status.current_stage = worker->current->part->stage;

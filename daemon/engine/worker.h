@@ -49,7 +49,12 @@ struct worker_setup {
 	unsigned node_id;
 	const struct idset *cpus; /* where its threads run; borrowed for the call (copied) */
 	unsigned nr_threads;      /* worker included, at least 1 */
-	uint64_t backoff_usec;    /* before the second round of a short part; doubles, up to 30 s */
+	/*
+	 * Of nr_threads take chunks only as many as are worth it: one at first, one more while the
+	 * measured rate still grows by a tenth. What is found is kept for the next parts.
+	 */
+	bool is_auto;
+	uint64_t backoff_usec; /* before the second round of a short part; doubles, up to 30 s */
 	worker_bell_fn bell;
 	void *arg;
 };
@@ -76,6 +81,26 @@ int worker_set_cpus(struct worker *worker, const struct idset *cpus);
  * nothing to do. Return: 0; -EAGAIN no thread could be made (the queue stays).
  */
 int worker_start(struct worker *worker);
+
+/*
+ * How background work is held back: deferred parts and refills that nobody waits for. Early and
+ * wanted parts never are.
+ */
+struct worker_brake {
+	unsigned nr_members; /* at most so many take chunks, the worker included; UINT_MAX: all */
+	/* Having done a chunk, each rests for this part of the time which that took; 0: not at all.
+	 */
+	unsigned rest_percent;
+};
+
+/* From the next chunk on, also for work at hand; a rest that is longer than needed is cut short. */
+void worker_set_brake(struct worker *worker, const struct worker_brake *brake);
+
+/*
+ * Background work brings at most @bytes_per_second (of chunks, and of steps that say what they
+ * brought) into service; 0: no limit. A chunk begins when those before it are paid for.
+ */
+void worker_set_max_rate(struct worker *worker, uint64_t bytes_per_second);
 
 /* No new chunk or step begins until worker_resume(). */
 void worker_pause(struct worker *worker);
@@ -164,7 +189,15 @@ void run_read(const struct run *run, struct run_status *ret);
 struct worker_status {
 	bool is_running; /* threads exist */
 	bool is_paused;
-	unsigned nr_threads;       /* alive, the worker included; 0 when not running */
+	unsigned nr_threads; /* alive, the worker included; 0 when not running */
+	unsigned nr_active;  /* of these, those that may take chunks of the part at hand */
+	unsigned knee;       /* is_auto: how many were worth it so far; 0: not known yet */
+	bool is_background;  /* the part at hand may be held back */
+	bool is_resting;     /* all that is at work rests, for the brake or the rate limit */
+	/* Of background chunks since worker_new(), for the brake: what they did, on which CPU time.
+	 */
+	uint64_t background_bytes;
+	uint64_t background_cpu_nsec;
 	const struct run *current; /* what it works on; NULL for nothing. Compare only */
 	enum stage current_stage;
 	/*
