@@ -5,6 +5,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "fdstore.h"
+#include "service-socket.h"
 
 #define MESSAGE_BYTES_MAX 128
 
@@ -41,18 +42,19 @@ void fdstore_clear(struct fdstore *inherited)
 static int put(void *arg, const char *name, int fd)
 {
 	char message[MESSAGE_BYTES_MAX];
-	int r;
 
 	(void) arg;
 	(void) snprintf(message, sizeof(message), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
-	r = sd_pid_notify_with_fds(0, 0, message, &fd, 1);
-	return r < 0 ? r : 0;
+	return service_socket_send(message, fd);
 }
 
 static void take_out(void *arg, const char *name)
 {
+	char message[MESSAGE_BYTES_MAX];
+
 	(void) arg;
-	(void) sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	(void) snprintf(message, sizeof(message), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	(void) service_socket_send(message, -1);
 }
 
 const struct store_ops *fdstore_ops(void)

@@ -8,6 +8,7 @@
  *
  * Both calls block while the service manager's socket is full, as sd_notify(3) does: a manager that
  * does not read stops the main loop, though not the workers. What is sent has been taken, not done.
+ * Neither needs a free descriptor (service-socket.h).
  */
 #pragma once
 

@@ -18,6 +18,7 @@
 #include "plan-command.h"
 #include "prepare.h"
 #include "run-directory.h"
+#include "service-socket.h"
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
@@ -163,7 +164,9 @@ int main(int argc, char **argv)
 	(void) signal(SIGIO, SIG_IGN);
 	journal_start();
 	raise_descriptor_limit();
+	service_socket_open();
 	status = run(&options);
 	memory_system_close();
+	service_socket_close();
 	return status;
 }

@@ -76,9 +76,10 @@ START_TEST(test_a_region_that_cannot_be_made_anew_for_want_of_descriptors_comes_
 		unlimit_fds();
 		expect_as_at_start();
 	}
-	/* and the store has each of them */
-	scene_wait_pool_bytes(&d, POOL, "BytesDone", total_bytes);
-	ck_assert_uint_eq(daemon_store_nr(&d, "region-*"), total_bytes / (4 * MIB));
+	/* the store has each of them, and nothing of what was before */
+	daemon_store_wait(&d, "region-*", total_bytes / REGION_BYTES);
+	ck_assert_uint_eq(daemon_store_nr(&d, "lifetime-*"), 0);
+	ck_assert_uint_eq(daemon_store_nr(&d, "*"), total_bytes / REGION_BYTES + 1);
 }
 END_TEST
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -285,6 +286,24 @@ START_TEST(test_the_watchdog_is_fed_from_the_loop)
 }
 END_TEST
 
+START_TEST(test_the_watchdog_is_fed_when_no_descriptor_is_left)
+{
+	static const char *const environment[] = { "WATCHDOG_USEC=200000", NULL };
+	struct rlimit limit;
+
+	daemon_launch(&d, environment);
+	daemon_wait_notified(&d, "READY=1");
+	ck_assert_int_eq(prlimit(d.pid, RLIMIT_NOFILE, NULL, &limit), 0);
+	limit.rlim_cur = STDERR_FILENO + 1;
+	ck_assert_int_eq(prlimit(d.pid, RLIMIT_NOFILE, &limit, NULL), 0);
+	/* the first one may have been begun before */
+	for (unsigned i = 0; i < 2; i++) {
+		daemon_forget_notified(&d);
+		daemon_wait_notified(&d, "WATCHDOG=1");
+	}
+}
+END_TEST
+
 START_TEST(test_without_a_bus_it_ends_and_says_which)
 {
 	scoped(freep) char *log = NULL;
@@ -352,6 +371,7 @@ int main(void)
 	if (strcmp(NODEINIT_SANITIZE, "none") == 0)
 		tcase_add_test(tc, test_the_memory_of_the_idle_daemon_is_bounded);
 	tcase_add_test(tc, test_the_watchdog_is_fed_from_the_loop);
+	tcase_add_test(tc, test_the_watchdog_is_fed_when_no_descriptor_is_left);
 	tcase_add_test(tc, test_without_a_bus_it_ends_and_says_which);
 	tcase_add_test(tc, test_a_wrong_option_leads_to_the_help);
 	tcase_add_test(tc, test_a_second_daemon_ends_and_names_the_bus_name);
