@@ -213,6 +213,28 @@ void tree_machine_read(const char *name, struct tree_machine *ret)
 	fill_distances(ret);
 }
 
+void tree_machine_alike(unsigned nr_nodes, uint64_t nr_blocks, uint64_t block_bytes,
+                        struct tree_machine *ret)
+{
+	struct node_line line = {
+		.last_id = nr_nodes - 1,
+		.alike = { .nr_cpus = 16,
+		           .memory_bytes = nr_blocks * block_bytes,
+		           .spanned_bytes = nr_blocks * block_bytes },
+		.distances = "10,20*",
+	};
+
+	*ret = (struct tree_machine){
+		.name = "alike",
+		.page_bytes = 4 * KIB,
+		.block_bytes = block_bytes,
+		.huge_bytes = { 2 * MIB, GIB },
+		.nr_huge_sizes = 2,
+	};
+	add_nodes(ret, &line);
+	fill_distances(ret);
+}
+
 void tree_machine_clear(struct tree_machine *machine)
 {
 	for (size_t i = 0; i < machine->nr_nodes; i++)

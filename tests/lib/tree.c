@@ -409,13 +409,13 @@ static void write_system(struct tree *tree)
 	tree_set_cgroup(tree, UINT64_MAX, 0);
 }
 
-struct tree *tree_new(const char *name)
+struct tree *tree_new_of(const struct tree_machine *machine)
 {
 	struct tree *tree = calloc(1, sizeof(*tree));
 	const char *temporary = getenv("TMPDIR");
 
 	ck_assert_ptr_nonnull(tree);
-	tree_machine_read(name, &tree->machine);
+	tree->machine = *machine;
 	snprintf(tree->root, sizeof(tree->root), "%s/nodeinit-tree.XXXXXX",
 	         temporary ? temporary : "/tmp");
 	ck_assert_msg(mkdtemp(tree->root) != NULL, "cannot make %s: %s", tree->root,
@@ -427,6 +427,14 @@ struct tree *tree_new(const char *name)
 	write_system(tree);
 	write_process(tree);
 	return tree;
+}
+
+struct tree *tree_new(const char *name)
+{
+	struct tree_machine machine;
+
+	tree_machine_read(name, &machine);
+	return tree_new_of(&machine);
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)

@@ -63,8 +63,17 @@ struct tree {
 void tree_machine_read(const char *name, struct tree_machine *ret);
 void tree_machine_clear(struct tree_machine *machine);
 
+/*
+ * A machine that no table has: @nr_nodes alike, from 0 on, with 16 CPUs each and @nr_blocks memory
+ * blocks of @block_bytes each, without holes.
+ */
+void tree_machine_alike(unsigned nr_nodes, uint64_t nr_blocks, uint64_t block_bytes,
+                        struct tree_machine *ret);
+
 /* Build the tree of one machine. The caller owns it; tree_free() removes the directory. */
 struct tree *tree_new(const char *name);
+/* The same for a machine that was read or made; takes over what it owns. */
+struct tree *tree_new_of(const struct tree_machine *machine);
 struct tree *tree_free(struct tree *tree);
 
 /* Call @each with the name of every table of machines.txt, in order. */
