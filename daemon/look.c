@@ -232,6 +232,7 @@ void manager_look(struct manager *manager)
 		look_after(manager, bytes_left(next_usec(manager, now_usec), now_usec));
 	else
 		ev_timer_stop(manager->setup.loop, &manager->look);
+	manager->look_cost_usec = clock_monotonic_usec() - manager->looked_usec;
 }
 
 static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
@@ -240,25 +241,38 @@ static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 	manager_look(timer->data);
 }
 
+/*
+ * How long after the last look the next one may be taken: soon, as whoever waits for the end of the
+ * work waits for that look, but looks are to take no more than a fiftieth of the main thread's
+ * time.
+ */
+static uint64_t look_period_usec(const struct manager *manager)
+{
+	uint64_t period_usec = bytes_mul(manager->look_cost_usec, LOOK_COST_FACTOR);
+
+	return bytes_min(bytes_max(period_usec, LOOK_PERIOD_MIN_USEC), LOOK_PERIOD_MAX_USEC);
+}
+
 /* A look that is taken later is never put off: it is at most a period away. */
 void manager_look_soon(struct manager *manager)
 {
 	uint64_t since_usec = clock_monotonic_usec() - manager->looked_usec;
 
-	look_after(manager, since_usec < LOOK_PERIOD_USEC ? LOOK_PERIOD_USEC - since_usec : 0);
+	look_after(manager, bytes_left(look_period_usec(manager), since_usec));
 }
 
-/* The bell carries nothing: look at everything, but not more often than LOOK_PERIOD_USEC. */
+/* The bell carries nothing: look at everything, but not too often. */
 static void on_bell(struct ev_loop *loop, ev_async *bell, int events)
 {
 	struct manager *manager = bell->data;
 	uint64_t since_usec = clock_monotonic_usec() - manager->looked_usec;
+	uint64_t period_usec = look_period_usec(manager);
 
 	(void) loop, (void) events;
-	if (since_usec >= LOOK_PERIOD_USEC)
+	if (since_usec >= period_usec)
 		manager_look(manager);
 	else
-		look_after(manager, LOOK_PERIOD_USEC - since_usec);
+		look_after(manager, period_usec - since_usec);
 }
 
 void manager_bell_init(struct manager *manager)

@@ -58,8 +58,9 @@ struct manager {
 	size_t nr_refused_pools; /* declared in files that cannot be used, with no former version */
 	char *refused_text;      /* what is wrong with the first of them */
 
-	uint64_t looked_usec;  /* monotonic: the last look */
-	uint64_t sampled_usec; /* monotonic: the last sample for the rates */
+	uint64_t looked_usec;    /* monotonic: the beginning of the last look */
+	uint64_t look_cost_usec; /* how long it took */
+	uint64_t sampled_usec;   /* monotonic: the last sample for the rates */
 	uint64_t status_usec;
 	uint64_t armed_usec; /* monotonic; when the work of this generation began */
 	uint64_t started_monotonic_usec, early_monotonic_usec, ready_monotonic_usec;
@@ -67,10 +68,15 @@ struct manager {
 	bool is_ready; /* the completion has fired, and nothing required has failed */
 };
 
-/* A look is taken at most this often; the bus sees at most four changes a second. */
-#define LOOK_PERIOD_USEC   (25 * UINT64_C(1000))
-#define SAMPLE_PERIOD_USEC (250 * UINT64_C(1000))
-#define BACKOFF_USEC       (250 * UINT64_C(1000))
+/*
+ * Looks are at least this far apart, by what the last one cost; the bus sees at most four changes a
+ * second all the same.
+ */
+#define LOOK_PERIOD_MIN_USEC (1 * UINT64_C(1000))
+#define LOOK_PERIOD_MAX_USEC (25 * UINT64_C(1000))
+#define LOOK_COST_FACTOR     50
+#define SAMPLE_PERIOD_USEC   (250 * UINT64_C(1000))
+#define BACKOFF_USEC         (250 * UINT64_C(1000))
 
 /*
  * What workers read of the configuration changes only while none works: at Reload, or when the
@@ -83,7 +89,7 @@ const char *config_place(const struct manager *manager);
 
 /* look.c: look at everything now, decide, tell; arms the next look while anything works. */
 void manager_look(struct manager *manager);
-/* The same, but not more often than LOOK_PERIOD_USEC. */
+/* The same, but not sooner than a period after the last one. */
 void manager_look_soon(struct manager *manager);
 void manager_bell_init(struct manager *manager);
 /* Count what the completion has to wait for; shares that are settled do not count. */
