@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Huge pages of the machine's pool for as long as something is measured.
+
+The pool is one for the whole machine: who changes it holds the lock that the tests hold, and leaves
+it as it was, whatever happens.
+"""
+import contextlib
+import fcntl
+import os
+import time
+
+from lib.report import Skip
+
+LOCK = "/run/lock/nodeinit-hugepages.lock"
+NODES = "/sys/devices/system/node"
+
+
+def first_node():
+    """The first node with memory; 0 where the kernel has no nodes."""
+    for node in sorted(int(name[4:]) for name in os.listdir(NODES) if name[4:].isdigit()
+                       and name.startswith("node")) if os.path.isdir(NODES) else []:
+        with open(f"{NODES}/node{node}/meminfo", encoding="ascii") as meminfo:
+            if any("MemTotal:" in line and int(line.split()[3]) > 0 for line in meminfo):
+                return node
+    return 0
+
+
+def folder(page_bytes, node):
+    return f"{NODES}/node{node}/hugepages/hugepages-{page_bytes >> 10}kB"
+
+
+def read(path):
+    with open(path, encoding="ascii") as file:
+        return int(file.read())
+
+
+def write(path, value):
+    """The kernel may grant less and not say so: returns what it granted."""
+    with contextlib.suppress(OSError):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(str(value))
+    return read(path)
+
+
+def free_pages(page_bytes, node=None):
+    return read(folder(page_bytes, first_node() if node is None else node) + "/free_hugepages")
+
+
+def wait_free(nr_pages, page_bytes, node=None, limit_seconds=10):
+    """A page whose last user has just ended is free a moment later; there is no event for that."""
+    end = time.monotonic() + limit_seconds
+    while free_pages(page_bytes, node) < nr_pages:
+        if time.monotonic() > end:
+            raise RuntimeError(f"{nr_pages} huge pages of {page_bytes >> 10} KiB did not become free")
+        time.sleep(0.001)
+
+
+def restore(path, value, limit_seconds=10):
+    end = time.monotonic() + limit_seconds
+    while write(path, value) != value:
+        if time.monotonic() > end:
+            raise RuntimeError(f"{path} is left at {read(path)}, it was {value}")
+        time.sleep(0.005)
+
+
+@contextlib.contextmanager
+def hold(nr_bytes, page_bytes, node=None):
+    """So many bytes of free huge pages more on the node (default: the first one with memory), until
+    the block ends. Skip, with nothing changed, where that cannot be. With nr_bytes 0 only the lock
+    is taken and the pool restored afterwards: for programs that change the pool themselves.
+    """
+    node = first_node() if node is None else node
+    path = folder(page_bytes, node) + "/nr_hugepages"
+    size = f"{page_bytes >> 20} MiB"
+    if not os.path.exists(path):
+        raise Skip(f"this kernel has no huge pages of {size}")
+    if not os.access(path, os.W_OK):
+        raise Skip("only root may change the huge pages")
+    with open(LOCK, "a", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before = read(path)
+        wanted = before + nr_bytes // page_bytes
+        try:
+            if nr_bytes and write(path, wanted) != wanted:
+                raise Skip(f"there is no room for {nr_bytes // page_bytes} huge pages of {size}")
+            yield nr_bytes // page_bytes
+        finally:
+            restore(path, before)

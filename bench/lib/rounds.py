@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Ways of doing the same work take turns, so that what else the machine does falls on all of them."""
+import statistics
+
+
+def interleave(ways, nr_rounds, before_each=None):
+    """ways: {"name": function that returns seconds}. Returns {"name": [nr_rounds samples]}.
+
+    One round more is run and thrown away, the first. Round after round begins with another way.
+    before_each() is called before every single one, and not measured.
+    """
+    names = list(ways)
+    samples = {name: [] for name in names}
+    for nr in range(nr_rounds + 1):
+        turn = nr % len(names)
+        for name in names[turn:] + names[:turn]:
+            if before_each:
+                before_each()
+            seconds = ways[name]()
+            if nr > 0:
+                samples[name].append(seconds)
+    return samples
+
+
+def median(samples):
+    return statistics.median(samples)
+
+
+def low(samples):
+    return min(samples)
+
+
+def high(samples):
+    return max(samples)
+
+
+def ratios(a, b):
+    """a / b, round by round. What is quoted is their median, with least and most."""
+    return [x / y for x, y in zip(a, b)]
+
+
+def percentile(samples, percent):
+    """The sample that percent of them do not exceed."""
+    ordered = sorted(samples)
+    return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * percent // 100) - 1))]
