@@ -7,7 +7,8 @@
 #include "fdstore.h"
 #include "service-socket.h"
 
-#define MESSAGE_BYTES_MAX 128
+/* Names that we did not choose are taken out, too: of 255 characters at most, sd_notify(3). */
+#define MESSAGE_BYTES_MAX 320
 
 int fdstore_inherit(struct fdstore *ret)
 {
