@@ -124,6 +124,9 @@ def main():
     # As ^C, so that everything is left as it was.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    if not (pathlib.Path(arguments.build) / "bench/programs/populate").exists():
+        print(f"run.py: {arguments.build} is not built with -Dbench=true", file=sys.stderr)
+        return 1
     bench = setting.Bench(arguments.build, arguments.rounds, arguments.size, arguments.quick)
     facts = bench.facts()
     print_head(facts)

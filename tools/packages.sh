@@ -14,7 +14,8 @@ container_packages=(systemd-container mmdebstrap)
 # Besides, for virtual machines with many nodes; root only.
 vm_packages=(qemu-system-x86 mmdebstrap e2fsprogs lz4 python3-minimal kmod cpio busybox-static)
 # Besides, for the bench; what it is compared with. One that cannot be had costs its rows only.
-bench_packages=(python3 qemu-system-x86 libhugetlbfs-bin dpdk numactl vmtouch strace)
+bench_packages=(python3 check qemu-system-x86 libhugetlbfs-bin dpdk librte-eal23 numactl vmtouch
+	strace)
 # Besides, for the machine whose kernel is built.
 kernel_packages=(linux-source-6.1 make flex bison bc libelf-dev)
 

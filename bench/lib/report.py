@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a row has found, the table of all of them, and the same as JSON."""
-from lib import rounds
+from statistics import median
 
 GIB = 1 << 30
 
@@ -39,7 +39,7 @@ class Row:
         if not self.values:
             return ""
         unit = f" {self.unit}" if self.unit else ""
-        text = number(rounds.median(self.values)) + unit
+        text = number(median(self.values)) + unit
         if len(self.values) > 1:
             text += f" [{number(min(self.values))}–{number(max(self.values))}]"
         return text
@@ -48,7 +48,7 @@ class Row:
         row = {"name": self.name, "what": self.what, "goal": self.goal, "unit": self.unit,
                "reached": self.is_reached, "skipped": self.skipped or None, "note": self.note}
         if self.values:
-            row.update(median=rounds.median(self.values), low=min(self.values),
+            row.update(median=median(self.values), low=min(self.values),
                        high=max(self.values), values=self.values)
         row.update(series=self.series, series_unit=self.series_unit, bytes=self.bytes or None)
         return row
@@ -82,7 +82,7 @@ def print_series(rows, out):
                 continue
             unit = row.series_unit
             scale, shown = (1000, "ms") if unit == "s" else (1, unit)
-            middle = rounds.median(samples)
+            middle = median(samples)
             rate = number(row.bytes / GIB / middle) if row.bytes and unit == "s" and middle else "-"
             lines.append((row.name, way, f"{number(middle * scale)} {shown}".strip(),
                           number(min(samples) * scale), number(max(samples) * scale), rate))

@@ -2,21 +2,33 @@
 """Ways of doing the same work take turns, so that what else the machine does falls on all of them."""
 import statistics
 
+from lib.report import Skip
 
-def interleave(ways, nr_rounds, before_each=None):
+
+def interleave(ways, nr_rounds, before_each=None, skipped=None):
     """ways: {"name": function that returns seconds}. Returns {"name": [nr_rounds samples]}.
 
     One round more is run and thrown away, the first. Round after round begins with another way.
-    before_each() is called before every single one, and not measured.
+    before_each() is called before every single one, and not measured. With skipped, a dictionary,
+    a way that raises Skip is left out from then on, and its name and reason are in there.
     """
     names = list(ways)
     samples = {name: [] for name in names}
     for nr in range(nr_rounds + 1):
         turn = nr % len(names)
         for name in names[turn:] + names[:turn]:
-            if before_each:
-                before_each()
-            seconds = ways[name]()
+            if skipped is not None and name in skipped:
+                continue
+            try:
+                if before_each:
+                    before_each()
+                seconds = ways[name]()
+            except Skip as reason:
+                if skipped is None:
+                    raise
+                skipped[name] = str(reason)
+                samples[name].clear()
+                continue
             if nr > 0:
                 samples[name].append(seconds)
     return samples

@@ -6,8 +6,9 @@
  *
  * PAGE 2M, 1G: memfds of huge pages. base: memfds of ordinary pages. Both populated by madvise in
  * chunks of 64 MiB, or a page, which the threads take from one cursor over all files, of FILE_BYTES
- * each. thp: files of a tmpfs with huge=always, one a thread, filled by write(2) of 2 MiB of zeroes.
- * stores: what the memory takes, ordinary stores that bypass the caches into memory that is there.
+ * each. thp: files of a tmpfs with huge=always, one a thread, filled by write(2) of 2 MiB of
+ * zeroes. stores: what the memory takes, ordinary stores that bypass the caches into memory that is
+ * there.
  *
  * Prints the seconds from the beginning of main, for stores only those of the stores. Exit 77 with
  * a sentence where that kind cannot be had.
@@ -52,7 +53,8 @@ static struct {
 	unsigned node_id, nr_threads;
 	uint64_t bytes, file_bytes, chunk_bytes;
 	struct file *files;
-	atomic_uint_fast64_t next; /* the cursor, of every thread: bytes of all files, or a file's index */
+	atomic_uint_fast64_t
+		next; /* the cursor, of every thread: bytes of all files, or a file's index */
 } work;
 
 /* In .bss: all its pages are the kernel's one page of zeroes, and stay in the first cache. */
