@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The threads beside the worker, and the rounds in which all of them take chunks. */
+/* The threads beside the worker, and what every thread of a worker does for itself. */
 #include <stdio.h>
 #include <time.h>
 
-#include "../base/clock.h"
 #include "shared.h"
 
 #define THREAD_NAME_MAX 16 /* TASK_COMM_LEN, with the end */
@@ -39,14 +38,29 @@ uint64_t thread_cpu_nsec(void)
 	return (uint64_t) used.tv_sec * UINT64_C(1000000000) + (uint64_t) used.tv_nsec;
 }
 
-void job_account(struct job *job, const struct member *member, uint64_t before_nsec)
+uint64_t job_account(struct job *job, const struct member *member, uint64_t before_nsec)
 {
+	uint64_t used_nsec = thread_cpu_nsec() - before_nsec;
+
 	if (!job->has_worked[member->index]) {
 		job->has_worked[member->index] = true;
 		(void) atomic_fetch_add_explicit(&job->nr_threads, 1, memory_order_relaxed);
 	}
-	(void) atomic_fetch_add_explicit(&job->cpu_nsec, thread_cpu_nsec() - before_nsec,
-	                                 memory_order_relaxed);
+	(void) atomic_fetch_add_explicit(&job->cpu_nsec, used_nsec, memory_order_relaxed);
+	return used_nsec;
+}
+
+void worker_wait(struct worker *worker, pthread_cond_t *cond, uint64_t due_usec)
+{
+	struct timespec due = {
+		.tv_sec = (time_t) (due_usec / 1000000),
+		.tv_nsec = (long) (due_usec % 1000000) * 1000,
+	};
+
+	if (due_usec == UINT64_MAX)
+		(void) pthread_cond_wait(cond, &worker->lock);
+	else
+		(void) pthread_cond_timedwait(cond, &worker->lock, &due);
 }
 
 void job_keep_error(struct job *job, int error)
@@ -55,62 +69,6 @@ void job_keep_error(struct job *job, int error)
 
 	(void) atomic_compare_exchange_strong_explicit(&job->error, &none, error,
 	                                               memory_order_relaxed, memory_order_relaxed);
-}
-
-static void member_run_chunk(struct member *member, struct job *job, uint64_t index)
-{
-	struct worker *worker = member->worker;
-	uint64_t before_nsec = thread_cpu_nsec();
-	int r;
-
-	member_count(&member->chunks);
-	r = job->part->share->ops->run_chunk(job->part, index);
-	if (r < 0) {
-		job_keep_error(job, r);
-		cursor_close(&job->cursor);
-	}
-	job_account(job, member, before_nsec);
-	member_count(&member->moves);
-	worker->bell(worker->arg);
-}
-
-static void member_run_chunks(struct member *member, struct job *job)
-{
-	struct worker *worker = member->worker;
-	uint64_t index;
-
-	member_set_priority(member, worker->priority);
-	while (!worker_has_attention(worker)) {
-		/* A part whose back-off ended goes in front, too, and only the clock says so. */
-		if (member->index == 0 && clock_monotonic_usec() >= worker->overtake_usec) {
-			atomic_store_explicit(&worker->has_attention, true, memory_order_relaxed);
-			break;
-		}
-		if (!cursor_take(&job->cursor, &index))
-			break;
-		member_run_chunk(member, job, index);
-	}
-}
-
-void crew_run_round(struct worker *worker, struct job *job)
-{
-	/* Nobody is woken for a chunk that the worker itself takes. */
-	if (cursor_left(&job->cursor) > 1) {
-		worker_lock(worker);
-		worker->round = job;
-		worker->round_nr++;
-		(void) pthread_cond_broadcast(&worker->crew_wake);
-		worker_unlock(worker);
-	}
-
-	member_run_chunks(&worker->members[0], job);
-
-	/* Who is not awake by now comes too late; who has entered is waited for. */
-	worker_lock(worker);
-	worker->round = NULL;
-	while (worker->nr_in_round > 0)
-		(void) pthread_cond_wait(&worker->crew_left, &worker->lock);
-	worker_unlock(worker);
 }
 
 static void *crew_thread_main(void *arg)
@@ -128,18 +86,25 @@ static void *crew_thread_main(void *arg)
 
 	while (!worker->is_crew_ending) {
 		struct job *job = worker->round;
+		uint64_t round_nr = worker->round_nr;
+		bool is_over;
 
-		if (!job || worker->round_nr == seen_nr) {
-			(void) pthread_cond_wait(&worker->crew_wake, &worker->lock);
+		/* A round that it has seen to its end has nothing left for it. */
+		if (!job || round_nr == seen_nr || member->index >= worker_nr_active(worker)) {
+			(void) pthread_cond_wait(&member->wake, &worker->lock);
 			continue;
 		}
-		seen_nr = worker->round_nr;
 		worker->nr_in_round++;
 		worker_unlock(worker);
 
-		member_run_chunks(member, job);
+		is_over = member_run_chunks(member, job);
 
 		worker_lock(worker);
+		if (is_over)
+			seen_nr = round_nr;
+		/* Who rests before a chunk that is no more need not. */
+		if (is_over && worker->nr_resting > 0)
+			(void) pthread_cond_broadcast(&worker->rest);
 		if (--worker->nr_in_round == 0)
 			(void) pthread_cond_signal(&worker->crew_left);
 	}
@@ -171,6 +136,7 @@ unsigned crew_open(struct worker *worker)
 	while (worker->nr_alive < nr_crew + 1)
 		(void) pthread_cond_wait(&worker->crew_left, &worker->lock);
 	worker_unlock(worker);
+	knee_set_members(&worker->knee, nr_crew + 1);
 	return nr_crew;
 }
 
@@ -178,7 +144,8 @@ void crew_close(struct worker *worker, unsigned nr_crew)
 {
 	worker_lock(worker);
 	worker->is_crew_ending = true;
-	(void) pthread_cond_broadcast(&worker->crew_wake);
+	for (unsigned i = 1; i <= nr_crew; i++)
+		(void) pthread_cond_signal(&worker->members[i].wake);
 	worker_unlock(worker);
 
 	for (unsigned i = 1; i <= nr_crew; i++)

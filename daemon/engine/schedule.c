@@ -196,6 +196,29 @@ enum binding_priority schedule_priority(const struct job *job)
 	return rank < RANK_DEFERRED_BEGUN ? BINDING_NORMAL : BINDING_BACKGROUND;
 }
 
+/* A run that does not come first has work left. */
+static bool has_others(const struct worker *worker)
+{
+	const struct run *run;
+
+	for (run = TAILQ_FIRST(&worker->runs); run; run = TAILQ_NEXT(run, link)) {
+		if (!run_comes_first(run) && !run_is_settled(run))
+			return true;
+	}
+	return false;
+}
+
+bool schedule_is_background(const struct worker *worker, const struct job *job)
+{
+	const struct run *run = job->run;
+
+	if (run->is_wanted)
+		return false;
+	if (job->part->stage == STAGE_EARLY && !run->is_refilling)
+		return false;
+	return !run_comes_first(run) || !has_others(worker);
+}
+
 uint64_t schedule_backoff_next(uint64_t backoff_usec)
 {
 	return backoff_usec < BACKOFF_MAX_USEC / 2 ? backoff_usec * 2 : BACKOFF_MAX_USEC;

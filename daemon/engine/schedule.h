@@ -82,5 +82,11 @@ enum rank schedule_overtake_limit(const struct job *job);
 /* Front or background: how the threads work on @job. */
 enum binding_priority schedule_priority(const struct job *job);
 
+/*
+ * The threads may be held back while they work on @job: nobody waits for it. A deferred part of a
+ * share that comes first counts as waited for while others wait for it.
+ */
+bool schedule_is_background(const struct worker *worker, const struct job *job);
+
 /* The back-off after one of @backoff_usec. */
 uint64_t schedule_backoff_next(uint64_t backoff_usec);

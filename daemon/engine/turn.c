@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The worker's thread: picks a part, goes with it through its kind's operations, picks again. */
 #include <errno.h>
-#include <time.h>
 
 #include "../base/clock.h"
 #include "schedule.h"
@@ -11,19 +10,6 @@ enum verdict {
 	MAKE_WAY, /* somebody else goes first; the part stays as it is */
 	GIVE_UP,  /* cancelled */
 };
-
-static void wait_until(struct worker *worker, uint64_t due_usec)
-{
-	struct timespec due = {
-		.tv_sec = (time_t) (due_usec / 1000000),
-		.tv_nsec = (long) (due_usec % 1000000) * 1000,
-	};
-
-	if (due_usec == UINT64_MAX)
-		(void) pthread_cond_wait(&worker->wake, &worker->lock);
-	else
-		(void) pthread_cond_timedwait(&worker->wake, &worker->lock, &due);
-}
 
 /*
  * Between two steps or chunks of @job: holds while paused, says how to go on and at which priority.
@@ -54,6 +40,8 @@ static enum verdict look_up(struct worker *worker, struct job *job)
 		(void) pthread_cond_wait(&worker->wake, &worker->lock);
 	}
 	worker->priority = schedule_priority(job);
+	worker->is_background = schedule_is_background(worker, job);
+	hold_update(worker);
 	atomic_store_explicit(&worker->has_attention, false, memory_order_relaxed);
 	worker_unlock(worker);
 	return verdict;
@@ -69,9 +57,18 @@ static void enter_phase(struct worker *worker, struct job *job, enum job_phase p
 static void step_prepare(struct worker *worker, struct job *job)
 {
 	struct member *member = &worker->members[0];
-	uint64_t before_nsec = thread_cpu_nsec();
-	int r = job->part->share->ops->prepare(job->part);
+	uint64_t start_usec, before_nsec;
+	int r;
 
+	if (!hold_step(worker))
+		return;
+	start_usec = clock_monotonic_usec();
+	before_nsec = thread_cpu_nsec();
+	r = job->part->share->ops->prepare(job->part);
+	if (worker->is_background && job->part->step_bytes > 0) {
+		hold_note(member, start_usec, clock_monotonic_usec());
+		hold_pay_step(worker, job->part->step_bytes);
+	}
 	if (r < 0) {
 		job_keep_error(job, r);
 		enter_phase(worker, job, JOB_FINISHING);
@@ -79,7 +76,7 @@ static void step_prepare(struct worker *worker, struct job *job)
 		cursor_set(&job->cursor, job->part->nr_chunks);
 		enter_phase(worker, job, JOB_CHUNKS);
 	}
-	job_account(job, member, before_nsec);
+	(void) job_account(job, member, before_nsec);
 	member_count(&member->moves);
 	worker->bell(worker->arg);
 }
@@ -100,7 +97,7 @@ static bool step_finish(struct worker *worker, struct job *job, bool is_cancelle
 	bool is_short = !is_cancelled && r == -EAGAIN;
 	uint64_t now_usec = clock_monotonic_usec();
 
-	job_account(job, &worker->members[0], before_nsec);
+	(void) job_account(job, &worker->members[0], before_nsec);
 
 	worker_lock(worker);
 	if (is_at_once) {
@@ -147,7 +144,7 @@ static void turn_of_shrink(struct worker *worker, struct run *run)
 
 	if (r < 0)
 		job_keep_error(job, r);
-	job_account(job, &worker->members[0], before_nsec);
+	(void) job_account(job, &worker->members[0], before_nsec);
 	member_count(&worker->members[0].moves);
 
 	worker_lock(worker);
@@ -165,6 +162,7 @@ static bool wait_for_pick(struct worker *worker, struct pick *ret)
 
 	worker_lock(worker);
 	worker->current = NULL;
+	worker->is_background = false;
 	while ((has_work = schedule_has_work(worker))) {
 		enum rank limit = worker->is_paused ? RANK_CANCELLED + 1 : RANK_END;
 		uint64_t now_usec = clock_monotonic_usec();
@@ -182,7 +180,7 @@ static bool wait_for_pick(struct worker *worker, struct pick *ret)
 			atomic_store_explicit(&worker->has_attention, true, memory_order_relaxed);
 			break;
 		}
-		wait_until(worker, due_usec);
+		worker_wait(worker, &worker->wake, due_usec);
 	}
 	worker_unlock(worker);
 	return has_work;

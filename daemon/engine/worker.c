@@ -2,10 +2,10 @@
 /* A worker as the main thread sees it: its queue, its threads' beginning and end, its numbers. */
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../base/size.h"
 #include "schedule.h"
@@ -49,16 +49,21 @@ int worker_new(const struct worker_setup *setup, struct worker **ret)
 	for (unsigned i = 0; i < setup->nr_threads; i++) {
 		worker->members[i].worker = worker;
 		worker->members[i].index = i;
+		cond_init_monotonic(&worker->members[i].wake);
 	}
 	worker->node_id = setup->node_id;
 	worker->nr_threads = setup->nr_threads;
+	worker->is_auto = setup->is_auto;
+	worker->knee_limit = setup->nr_threads;
+	worker->nr_active = setup->nr_threads;
+	worker->brake.nr_members = UINT_MAX;
 	worker->backoff_usec = setup->backoff_usec;
 	worker->bell = setup->bell;
 	worker->arg = setup->arg;
 	TAILQ_INIT(&worker->runs);
 	(void) pthread_mutex_init(&worker->lock, NULL);
 	cond_init_monotonic(&worker->wake);
-	cond_init_monotonic(&worker->crew_wake);
+	cond_init_monotonic(&worker->rest);
 	cond_init_monotonic(&worker->crew_left);
 	*ret = worker;
 	return 0;
@@ -85,8 +90,10 @@ struct worker *worker_free(struct worker *worker)
 		TAILQ_REMOVE(&worker->runs, run, link);
 		free(run);
 	}
+	for (unsigned i = 0; i < worker->nr_threads; i++)
+		(void) pthread_cond_destroy(&worker->members[i].wake);
 	(void) pthread_cond_destroy(&worker->crew_left);
-	(void) pthread_cond_destroy(&worker->crew_wake);
+	(void) pthread_cond_destroy(&worker->rest);
 	(void) pthread_cond_destroy(&worker->wake);
 	(void) pthread_mutex_destroy(&worker->lock);
 	idset_clear(&worker->cpus);
@@ -211,16 +218,6 @@ void worker_cancel(struct worker *worker)
 	worker_unlock(worker);
 }
 
-void worker_set_brake(struct worker *worker, const struct worker_brake *brake)
-{
-	(void) worker, (void) brake;
-}
-
-void worker_set_max_rate(struct worker *worker, uint64_t bytes_per_second)
-{
-	(void) worker, (void) bytes_per_second;
-}
-
 void worker_read(const struct worker *worker, struct worker_status *ret)
 {
 	struct worker_status status = { 0 };
@@ -228,16 +225,27 @@ void worker_read(const struct worker *worker, struct worker_status *ret)
 	worker_lock(worker);
 	status.is_running = worker->is_running;
 	status.is_paused = worker->is_paused;
-	status.nr_threads = status.nr_active = worker->nr_alive;
+	status.nr_threads = worker->nr_alive;
+	status.nr_active = (unsigned) bytes_min(worker_nr_active(worker), worker->nr_alive);
+	status.knee = worker->knee_found;
+	/* The worker is at work wherever it is; of the crew, who is in the round. */
+	status.is_resting = worker->nr_resting == worker->nr_in_round + 1;
 	if (worker->current) {
+		status.is_background = worker->is_background;
 		status.current = worker->current->run;
 		status.current_stage = worker->current->part->stage;
 	}
 	worker_unlock(worker);
 
-	for (unsigned i = 0; i < worker->nr_threads; i++)
-		status.moves +=
-			atomic_load_explicit(&worker->members[i].moves, memory_order_relaxed);
+	for (unsigned i = 0; i < worker->nr_threads; i++) {
+		const struct member *member = &worker->members[i];
+
+		status.moves += atomic_load_explicit(&member->moves, memory_order_relaxed);
+		status.background_bytes +=
+			atomic_load_explicit(&member->background_bytes, memory_order_relaxed);
+		status.background_cpu_nsec +=
+			atomic_load_explicit(&member->background_cpu_nsec, memory_order_relaxed);
+	}
 	*ret = status;
 }
 

@@ -225,6 +225,7 @@ static int grow(struct page_account *account, uint64_t target_pages,
 		return set_back(account, before_pages + step_pages, pages, result);
 	account->last_pages = pages;
 	result->nr_pages = pages;
+	result->nr_added_pages = pages - before_pages;
 	if (pages >= target_pages)
 		return 0;
 	if (pages > before_pages)

@@ -56,13 +56,14 @@ static bool is_on_record_as_taken(const struct block_record *record, const struc
 	return entry.is_taken;
 }
 
-static void item_try(struct block_share *blocks, struct block_item *item)
+/* Return: whether our write has brought it online. */
+static bool item_try(struct block_share *blocks, struct block_item *item)
 {
 	const struct kind_context *context = blocks->share.context;
 	struct block_outcome outcome;
 
 	if (is_on_record_as_taken(context->block_record, item) && item_pass(blocks, item))
-		return;
+		return false;
 	outcome = block_bring(context->kernel, &item->wanted);
 	/* What is offline is nobody's, whoever had brought it before. */
 	if (outcome.was_offline)
@@ -72,6 +73,7 @@ static void item_try(struct block_share *blocks, struct block_item *item)
 		item_set_done(blocks, item);
 	else
 		block_item_set(blocks, item, false, false, outcome.reason, outcome.error);
+	return outcome.is_ours;
 }
 
 /*
@@ -104,12 +106,14 @@ static int block_prepare(struct part *part)
 
 	part->nr_chunks = 0;
 	part->chunk_bytes = blocks->block_bytes;
+	part->step_bytes = 0;
 	begin_anew(blocks, stage);
 	while (stage->next < stage->end && !blocks->items[stage->next].is_open)
 		stage->next++;
 	if (stage->next == stage->end)
 		return 0;
-	item_try(blocks, &blocks->items[stage->next++]);
+	if (item_try(blocks, &blocks->items[stage->next++]))
+		part->step_bytes = blocks->block_bytes;
 	return 1;
 }
 

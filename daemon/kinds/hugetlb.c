@@ -73,6 +73,7 @@ static int hugetlb_prepare(struct part *part)
 	stage->was_settled = false;
 	page_account_span(share->account, share, part->stage, &start_pages, &end_pages);
 	r = page_account_grow(share->account, end_pages, &result);
+	part->step_bytes = bytes_mul(result.nr_added_pages, share->page_bytes);
 	if (r == 0 && share->may_shrink) {
 		wanted_pages = page_account_wanted_pages(share->account);
 		if (result.nr_pages > wanted_pages &&

@@ -102,6 +102,7 @@ struct part {
 	uint64_t want_bytes;  /* what this stage adds; 0: nothing to do */
 	uint64_t nr_chunks;   /* set by prepare */
 	uint64_t chunk_bytes; /* set by prepare: what a chunk covers (the last may be smaller) */
+	uint64_t step_bytes;  /* set by prepare: what this step itself brought into service */
 };
 
 /* Everything kinds need from outside; owned by the manager, one for all shares. */
@@ -244,6 +245,7 @@ struct page_account *page_account_unref(struct page_account *account);
 struct page_account_result {
 	/* In the node's pool after this step, without surplus pages, which do not last. */
 	uint64_t nr_pages;
+	uint64_t nr_added_pages; /* by this step */
 	enum share_reason reason;
 	int error;
 	bool was_raced;
