@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../daemon/base/size.h"
+#include "../../daemon/machine/pressure.h"
+#include "kernel-model.h"
+#include "suite.h"
+#include "tree.h"
+
+#define OWN "/sys/fs/cgroup/nodeinit.slice/nodeinitd.service"
+
+static struct kernel_model *model;
+static struct pressure_sample sample;
+
+static void model_setup(void)
+{
+	model = kernel_model_new();
+}
+
+static void model_teardown(void)
+{
+	model = kernel_model_free(model);
+}
+
+static const struct pressure_total *look(enum pressure_kind kind)
+{
+	pressure_read(kernel_model_kernel(model), &sample);
+	return &sample.totals[kind];
+}
+
+static void put(const char *path, uint64_t some_usec)
+{
+	kernel_model_set_file(model, path,
+	                      "some avg10=1.00 avg60=2.00 avg300=3.00 total=%llu\n"
+	                      "full avg10=0.00 avg60=0.00 avg300=0.00 total=77\n",
+	                      (unsigned long long) some_usec);
+}
+
+/* CLK_TCK is 100 wherever Linux runs, but it is asked for. */
+static uint64_t ticks_usec(uint64_t nr_ticks)
+{
+	return nr_ticks * UINT64_C(1000000) / (uint64_t) sysconf(_SC_CLK_TCK);
+}
+
+START_TEST(test_each_kind_has_its_files)
+{
+	static const char *const kinds[NR_PRESSURES] = { "cpu", "memory", "io" };
+	char path[128];
+
+	kernel_model_set_file(model, "/proc/self/cgroup", "0::/nodeinit.slice/nodeinitd.service\n");
+	for (unsigned i = 0; i < NR_PRESSURES; i++) {
+		(void) snprintf(path, sizeof(path), "/proc/pressure/%s", kinds[i]);
+		put(path, 1000 + i);
+		(void) snprintf(path, sizeof(path), OWN "/%s.pressure", kinds[i]);
+		put(path, 100 + i);
+	}
+	for (unsigned i = 0; i < NR_PRESSURES; i++) {
+		ck_assert_str_eq(pressure_text(i), kinds[i]);
+		ck_assert(look(i)->has_host && look(i)->has_own);
+		ck_assert_uint_eq(look(i)->host_usec, 1000 + i);
+		ck_assert_uint_eq(look(i)->own_usec, 100 + i);
+	}
+	ck_assert(!sample.has_busy);
+}
+END_TEST
+
+START_TEST(test_nothing_can_be_read_and_that_is_a_fact)
+{
+	memset(&sample, 0xff, sizeof(sample));
+	for (unsigned i = 0; i < NR_PRESSURES; i++)
+		ck_assert(!look(i)->has_host && !look(i)->has_own);
+	ck_assert(!sample.has_busy);
+}
+END_TEST
+
+START_TEST(test_a_kernel_with_psi_off_answers_with_an_error)
+{
+	put("/proc/pressure/memory", 5);
+	kernel_model_refuse_reads(model, "/proc/pressure/memory", EOPNOTSUPP);
+	ck_assert(!look(PRESSURE_MEMORY)->has_host);
+	kernel_model_refuse_reads(model, "/proc/pressure/memory", 0);
+	ck_assert(look(PRESSURE_MEMORY)->has_host);
+}
+END_TEST
+
+START_TEST(test_the_own_cgroup_is_found_beside_those_of_version_1)
+{
+	kernel_model_set_file(model, "/proc/self/cgroup",
+	                      "4:memory:/elsewhere\n10:pids:/x\n0::/nodeinit.slice/n.service\n");
+	put("/sys/fs/cgroup/unified/nodeinit.slice/n.service/io.pressure", 9);
+	ck_assert(look(PRESSURE_IO)->has_own);
+	ck_assert_uint_eq(sample.totals[PRESSURE_IO].own_usec, 9);
+	ck_assert(!sample.totals[PRESSURE_CPU].has_own);
+}
+END_TEST
+
+START_TEST(test_a_cgroup_that_is_everybodys_is_not_ours)
+{
+	static const char *const cgroups[] = {
+		"0::/\n",   "0::/../other.slice\n", "0::/..\n", "4:memory:/a\n", "", "0::\n",
+		"10::/a\n",
+	};
+
+	put("/sys/fs/cgroup/io.pressure", 9);
+	put("/sys/fs/cgroup//io.pressure", 9);
+	put("/sys/fs/cgroup/../other.slice/io.pressure", 9);
+	put("/sys/fs/cgroup/../io.pressure", 9);
+	put("/sys/fs/cgroup/a/io.pressure", 9);
+	for (size_t i = 0; i < ELEMENTS(cgroups); i++) {
+		kernel_model_set_file(model, "/proc/self/cgroup", "%s", cgroups[i]);
+		ck_assert_msg(!look(PRESSURE_IO)->has_own, "%s", cgroups[i]);
+	}
+	kernel_model_set_file(model, "/proc/self/cgroup", "0::/a");
+	ck_assert(look(PRESSURE_IO)->has_own);
+}
+END_TEST
+
+START_TEST(test_damaged_pressure_is_none)
+{
+	static const char *const texts[] = {
+		"",
+		"\n",
+		"some",
+		"some \n",
+		"some avg10=0.00\nfull avg10=0.00 total=5\n",
+		"full avg10=0.00 total=5\n",
+		"some avg10=0.00 total=\n",
+		"some avg10=0.00 total=-5\n",
+		"some avg10=0.00 total=5x\n",
+		"some avg10=0.00 total=99999999999999999999\n",
+		"some avg10=0.00 mytotal=5\n",
+		"awesome total=5\n",
+	};
+
+	for (size_t i = 0; i < ELEMENTS(texts); i++) {
+		kernel_model_set_file(model, "/proc/pressure/memory", "%s", texts[i]);
+		ck_assert_msg(!look(PRESSURE_MEMORY)->has_host, "%zu: %s", i, texts[i]);
+	}
+	kernel_model_set_file(model, "/proc/pressure/memory", "full total=3\nsome total=4");
+	ck_assert(look(PRESSURE_MEMORY)->has_host);
+	ck_assert_uint_eq(sample.totals[PRESSURE_MEMORY].host_usec, 4);
+	kernel_model_set_file(model, "/proc/pressure/memory",
+	                      "some total=18446744073709551615 new=1\n");
+	ck_assert_uint_eq(look(PRESSURE_MEMORY)->host_usec, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(test_busy_is_neither_idle_nor_waiting_nor_stolen)
+{
+	kernel_model_set_file(model, "/proc/stat",
+	                      "cpu  1 20 300 4000 50000 600000 7000000 80000000 1 20\n"
+	                      "cpu0 1 20 300 4000 50000 600000 7000000 80000000 1 20\n");
+	(void) look(PRESSURE_CPU);
+	ck_assert(sample.has_busy);
+	ck_assert_uint_eq(sample.busy_usec, ticks_usec(7600321));
+}
+END_TEST
+
+START_TEST(test_damaged_busy_time_is_none)
+{
+	static const char *const texts[] = {
+		"",
+		"cpu",
+		"cpu \n",
+		"cpu0 1 2 3 4 5 6 7\n",
+		"cpu 1 2 3 4 5 6\n",
+		"cpu 1 2 3 4 5 6 x\n",
+		"cpu 1 2 -3 4 5 6 7\n",
+		"intr 1 2 3 4 5 6 7\n",
+	};
+
+	for (size_t i = 0; i < ELEMENTS(texts); i++) {
+		kernel_model_set_file(model, "/proc/stat", "%s", texts[i]);
+		(void) look(PRESSURE_CPU);
+		ck_assert_msg(!sample.has_busy, "%zu: %s", i, texts[i]);
+	}
+	kernel_model_set_file(model, "/proc/stat", "cpu 1 1 1 1 1 1 18446744073709551615\n");
+	(void) look(PRESSURE_CPU);
+	ck_assert(sample.has_busy);
+	ck_assert_uint_eq(sample.busy_usec, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(test_a_large_machine_has_a_stat_of_many_pages)
+{
+	struct tree *tree = tree_new("uma-4g");
+	size_t nr_bytes = 700 * 1024, at;
+	char *text = malloc(nr_bytes + 1);
+	struct kernel *kernel;
+
+	ck_assert_ptr_nonnull(text);
+	at = (size_t) sprintf(text, "cpu  5 0 0 0 0 0 0 0 0 0\nintr");
+	while (at + 2 < nr_bytes) {
+		text[at++] = ' ';
+		text[at++] = '0';
+	}
+	text[at] = '\0';
+	tree_write(tree, text, "/proc/stat");
+	tree_write(tree, "some avg10=0.00 avg60=0.00 avg300=0.00 total=31\n",
+	           "/sys/fs/cgroup/system.slice/nodeinitd.service/memory.pressure");
+	free(text);
+	ck_assert_int_eq(kernel_open(tree->root, &kernel), 0);
+	pressure_read(kernel, &sample);
+	kernel_close(kernel);
+	tree_free(tree);
+	ck_assert(sample.has_busy);
+	ck_assert_uint_eq(sample.busy_usec, ticks_usec(5));
+	ck_assert(sample.totals[PRESSURE_MEMORY].has_own);
+	ck_assert_uint_eq(sample.totals[PRESSURE_MEMORY].own_usec, 31);
+	ck_assert(!sample.totals[PRESSURE_MEMORY].has_host);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("pressure");
+	TCase *files = tcase_create("files");
+
+	tcase_add_checked_fixture(files, model_setup, model_teardown);
+	tcase_add_test(files, test_each_kind_has_its_files);
+	tcase_add_test(files, test_nothing_can_be_read_and_that_is_a_fact);
+	tcase_add_test(files, test_a_kernel_with_psi_off_answers_with_an_error);
+	tcase_add_test(files, test_the_own_cgroup_is_found_beside_those_of_version_1);
+	tcase_add_test(files, test_a_cgroup_that_is_everybodys_is_not_ours);
+	tcase_add_test(files, test_damaged_pressure_is_none);
+	tcase_add_test(files, test_busy_is_neither_idle_nor_waiting_nor_stolen);
+	tcase_add_test(files, test_damaged_busy_time_is_none);
+	tcase_add_test(files, test_a_large_machine_has_a_stat_of_many_pages);
+	suite_add_tcase(suite, files);
+	return suite_main(suite);
+}
