@@ -8,7 +8,7 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config libsystemd-dev libnum
 # To run them on a bus of one's own.
 run_packages=(dbus-daemon util-linux)
 # Besides, for the tests. systemd: systemd-analyze and busctl; it need not be running.
-test_packages=(check dbus systemd scdoc shellcheck libxml2-utils python3-minimal)
+test_packages=(check dbus systemd scdoc shellcheck libxml2-utils python3)
 # Besides, for a container with systemd in it; root only.
 container_packages=(systemd-container mmdebstrap)
 # Besides, for virtual machines with many nodes; root only.

@@ -14,15 +14,17 @@ class Row:
 
     value is a number, or one of each round: then its median, least and most are shown.
     is_reached is True or False, or None where there is no goal. series has the raw samples of each
-    way, the first round left out, in series_unit; with bytes, the table shows them as GiB/s too.
+    way, the first round left out, in series_unit; with bytes, the table shows them as GiB/s too,
+    but for the ways in unfilled, which bring no memory into service.
     """
 
     def __init__(self, what, goal, value, unit, is_reached, series=None, note="", bytes=0,
-                 series_unit="s", skipped=""):
+                 series_unit="s", skipped="", unfilled=()):
         self.what, self.goal, self.unit, self.is_reached = what, goal, unit, is_reached
         self.values = list(value) if isinstance(value, (list, tuple)) else [value]
         self.series, self.note, self.bytes = dict(series or {}), note, bytes
         self.series_unit, self.skipped = series_unit, skipped
+        self.unfilled = unfilled
         self.name = ""
 
     @classmethod
@@ -78,14 +80,15 @@ def print_series(rows, out):
     lines = [("NAME", "WAY", "MEDIAN", "LEAST", "MOST", "GiB/s")]
     for row in rows:
         for way, samples in row.series.items():
-            if not samples:
-                continue
             unit = row.series_unit
+            has_rate = row.bytes and unit == "s" and way not in row.unfilled
             scale, shown = (1000, "ms") if unit == "s" else (1, unit)
-            middle = median(samples)
-            rate = number(row.bytes / GIB / middle) if row.bytes and unit == "s" and middle else "-"
-            lines.append((row.name, way, f"{number(middle * scale)} {shown}".strip(),
-                          number(min(samples) * scale), number(max(samples) * scale), rate))
+            if samples:
+                middle = median(samples)
+                lines.append((row.name, way, f"{number(middle * scale)} {shown}".strip(),
+                              number(min(samples) * scale), number(max(samples) * scale),
+                              number(row.bytes / GIB / middle) if has_rate and middle else "-"))
+    lines = list(dict.fromkeys(lines))  # rows that share a way
     if len(lines) > 1:
         print(file=out)
         columns(lines, out)

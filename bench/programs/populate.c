@@ -162,6 +162,42 @@ static void populate(unsigned flags, uint64_t page_bytes)
 	run(populate_chunks);
 }
 
+/*
+ * Whether the files are made of huge pages, as was asked for: where memory is fragmented they are
+ * not, and the time is that of other work.
+ */
+static void check_huge(void)
+{
+	char *address = mmap(NULL, work.file_bytes + WRITE_BYTES, PROT_NONE,
+	                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned long kib, huge_kib = 0;
+	char line[256];
+	FILE *smaps;
+
+	if (address == MAP_FAILED)
+		fail("mmap");
+	address += -(uintptr_t) address % WRITE_BYTES;
+	for (unsigned i = 0; i < work.nr_threads; i++) {
+		if (mmap(address, work.file_bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
+		         work.files[i].fd, 0) == MAP_FAILED)
+			fail("mmap");
+		for (uint64_t at = 0; at < work.file_bytes; at += WRITE_BYTES)
+			(void) *(volatile char *) (address + at);
+		smaps = fopen("/proc/self/smaps", "re");
+		if (!smaps)
+			fail("smaps");
+		while (fgets(line, sizeof(line), smaps))
+			if (sscanf(line, "ShmemPmdMapped: %lu", &kib) == 1)
+				huge_kib += kib;
+		(void) fclose(smaps);
+	}
+	if (huge_kib < work.nr_threads * (work.file_bytes >> 10)) {
+		fprintf(stderr, "memory is too fragmented: %lu MiB came as huge pages\n",
+		        huge_kib >> 10);
+		exit(77);
+	}
+}
+
 static void populate_thp(void)
 {
 	work.file_bytes = work.bytes / work.nr_threads / WRITE_BYTES * WRITE_BYTES;
@@ -239,6 +275,8 @@ int main(int argc, char **argv)
 		populate(MFD_HUGETLB | shift << HUGE_SHIFT, page_bytes);
 	if (seconds <= 0)
 		seconds = now_seconds() - begun;
+	if (strcmp(argv[1], "thp") == 0)
+		check_huge();
 	printf("%.6f\n", seconds);
 	return 0;
 }

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The bench runs: its figures are nobody's business here, but that it has some.
+#
+#     tests/test-bench.sh SOURCE_ROOT BUILD_FOLDER
+set -eu
+source_root=${1:?usage: test-bench.sh SOURCE_ROOT BUILD_FOLDER}
+build=${2:?usage: test-bench.sh SOURCE_ROOT BUILD_FOLDER}
+bench=$source_root/bench
+if ! python3 -c 'import argparse, json, statistics, subprocess' 2>/dev/null; then
+	echo "skipped: there is no python3 with all of its library"
+	exit 77
+fi
+export PYTHONDONTWRITEBYTECODE=1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+
+# shellcheck source=tests/lib/outcome.sh
+. "$(dirname "$0")/lib/outcome.sh"
+exits() { # sentence, status expected, run.py's arguments...
+	sentence=$1 expected=$2 status=0
+	shift 2
+	python3 "$bench/run.py" "$@" >"$work/output" 2>&1 || status=$?
+	[ "$status" -ne "$expected" ] || expected=''
+	status=0
+	[ -z "$expected" ] || status=1
+	outcome "$sentence" "$status" "$work/output"
+}
+python() { # sentence; the program, on standard input, finds what run.py finds
+	status=0
+	(cd "$bench" && python3 - "$work") >"$work/output" 2>&1 || status=$?
+	outcome "$1" "$status" "$work/output"
+}
+
+exits "the rows can be listed" 0 --list
+for file in "$bench"/rows/*.py; do basename "$file" .py; done | LC_ALL=C sort >"$work/files"
+status=0
+LC_ALL=C sort "$work/output" | cmp -s - "$work/files" && [ -s "$work/files" ] || status=1
+outcome "and each file of rows is one" "$status" "$work/output"
+exits "a row that is not there is a wrong usage" 2 "$build" no-such-row
+exits "and so is no folder" 2
+exits "a size needs a unit" 2 --size 64 "$build"
+
+python "each row file says its name and what it measures, and has the function" <<-END_OF_PYTHON
+	import run
+	for name, path in run.row_files().items():
+	    row = run.load(name, path)
+	    assert row.WHAT and callable(row.measure), name
+END_OF_PYTHON
+python "ways take turns, another one begins each round, and the first round does not count" <<-END_OF_PYTHON
+	from lib import rounds
+	order = []
+	def way(name):
+	    return lambda: order.append(name) or len(order)
+	samples = rounds.interleave({"a": way("a"), "b": way("b")}, 2, lambda: order.append("-"))
+	assert "".join(order) == "-a-b-b-a-a-b", order
+	assert samples == {"a": [8, 10], "b": [6, 12]}, samples
+END_OF_PYTHON
+python "a way that cannot be had is left out, the others are measured" <<-END_OF_PYTHON
+	from lib import report, rounds
+	def no():
+	    raise report.Skip("there is none")
+	skipped = {}
+	samples = rounds.interleave({"a": lambda: 1, "b": no}, 3, skipped=skipped)
+	assert samples == {"a": [1, 1, 1], "b": []} and skipped == {"b": "there is none"}, samples
+END_OF_PYTHON
+python "a ratio is the median of those of each round, and says its least and most" <<-END_OF_PYTHON
+	from lib import report, rounds
+	row = report.Row("a against b", "<= 3", rounds.ratios([2, 8, 30], [1, 2, 3]), "times", False)
+	assert row.measured() == "4.000 times [2.000–10.0]", row.measured()
+	assert row.verdict() == "NO", row.verdict()
+END_OF_PYTHON
+
+if [ ! -x "$build/bench/programs/populate" ]; then
+	left_out "a row can be measured" "$build is not built with -Dbench=true"
+else
+	exits "a row can be measured" 0 --quick --size 64M --json "$work/json" "$build" region-base
+	python "and all its samples are in the JSON" <<-END_OF_PYTHON
+		import json, sys
+		with open(sys.argv[1] + "/json", encoding="utf-8") as file:
+		    found = json.load(file)
+		assert found["machine"]["cpus"] > 0 and found["rows"], found
+		for row in found["rows"]:
+		    assert row["name"] == "region-base" and row["median"] > 0 and not row["skipped"], row
+		    assert len(row["series"]) == 2, row
+		    assert all(len(samples) == 2 for samples in row["series"].values()), row
+	END_OF_PYTHON
+fi
+
+say_sum
