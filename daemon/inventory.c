@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "inventory.h"
-#include "kinds/region.h"
 
 uint64_t managed_share_short_bytes(const struct managed_share *share)
 {
@@ -318,55 +317,6 @@ void inventory_look(struct inventory *inventory, uint64_t now_usec)
 	}
 }
 
-void piece_free(struct inventory *inventory, struct piece *piece)
-{
-	if (piece->run)
-		run_drop(piece->run);
-	if (piece->share && inventory->share_leaves)
-		inventory->share_leaves(piece->share, inventory->arg);
-	if (piece->share)
-		piece->share->ops->share_free(piece->share);
-	piece->run = NULL;
-	piece->share = NULL;
-}
-
-enum piece_lent piece_lent(const struct piece *piece)
-{
-	struct region_counts counts;
-
-	if (!share_has_regions(piece->share))
-		return PIECE_LENT_NONE;
-	region_count_states(piece->share, &counts);
-	if (counts.nr_spent > 0)
-		return PIECE_LENT_RETURNED;
-	return counts.nr_lent > 0 ? PIECE_LENT_OUT : PIECE_LENT_NONE;
-}
-
-bool inventory_clear_leaving(struct inventory *inventory)
-{
-	size_t nr_left = 0;
-
-	for (size_t i = 0; i < inventory->nr_leaving; i++) {
-		struct leaving leaving = inventory->leaving[i];
-
-		if (run_is_idle(leaving.piece.run)) {
-			enum piece_lent lent = piece_lent(&leaving.piece);
-
-			if (leaving.is_emptied && lent == PIECE_LENT_NONE) {
-				piece_free(inventory, &leaving.piece);
-				continue;
-			}
-			if (!leaving.is_emptied || lent == PIECE_LENT_RETURNED)
-				(void) run_shrink(leaving.piece.run, 0, 0, 0);
-			leaving.is_lent = leaving.is_emptied && lent == PIECE_LENT_OUT;
-			leaving.is_emptied = true;
-		}
-		inventory->leaving[nr_left++] = leaving;
-	}
-	inventory->nr_leaving = nr_left;
-	return nr_left > 0;
-}
-
 bool inventory_is_busy(const struct inventory *inventory)
 {
 	for (size_t i = 0; i < inventory->nr_leaving; i++)
@@ -387,37 +337,4 @@ bool inventory_is_busy(const struct inventory *inventory)
 				return true;
 	}
 	return false;
-}
-
-void inventory_clear(struct inventory *inventory)
-{
-	for (size_t i = 0; i < inventory->nr_nodes; i++)
-		if (inventory->nodes[i].worker)
-			worker_cancel(inventory->nodes[i].worker);
-	for (size_t i = 0; i < inventory->nr_nodes; i++) {
-		worker_freep(&inventory->nodes[i].worker);
-		free(inventory->nodes[i].cpus_text);
-	}
-	/* the workers have freed their runs: only the shares are left */
-	for (size_t i = 0; i < inventory->nr_leaving; i++) {
-		inventory->leaving[i].piece.run = NULL;
-		piece_free(inventory, &inventory->leaving[i].piece);
-	}
-	for (size_t i = 0; i < inventory->nr_pools; i++) {
-		struct managed_pool *pool = &inventory->pools[i];
-
-		for (size_t k = 0; k < pool->nr_shares; k++) {
-			for (size_t n = 0; n < pool->shares[k].nr_pieces; n++) {
-				pool->shares[k].pieces[n].run = NULL;
-				piece_free(inventory, &pool->shares[k].pieces[n]);
-			}
-			free(pool->shares[k].pieces);
-		}
-		free(pool->shares);
-		free(pool->name);
-	}
-	free(inventory->leaving);
-	free(inventory->pools);
-	free(inventory->nodes);
-	memset(inventory, 0, sizeof(*inventory));
 }

@@ -11,9 +11,10 @@
  * more after a back-off, as long as attempts are left).
  *
  * Threads: prepare and finish run on the node's worker thread, alone. run_chunk runs on the worker
- * and its crew, several at once, each with another chunk. share_new and share_free run on the main
- * thread, before the engine has the share and after the engine gave it back. share_read runs on
- * the main thread at any time.
+ * and its crew, several at once, each with another chunk. share_new runs on the main
+ * thread, before the engine has the share; share_free after the engine gave it back: on the main
+ * thread, and when the daemon ends on one thread for each node, several nodes at once. share_read
+ * runs on the main thread at any time.
  *
  * No operation raises or relies on a signal, and none logs above debug.
  */

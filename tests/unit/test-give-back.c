@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "../../daemon/engine/give-back.h"
+#include "suite.h"
+
+#define NR_NODES      4
+#define NR_EACH       3
+#define LIMIT_SECONDS 20
+
+/* A share whose freeing waits, where told to, until the other nodes are at it as well. */
+struct slow_share {
+	struct share share;
+	unsigned nr;
+};
+
+static struct {
+	struct slow_share shares[NR_NODES * NR_EACH];
+	bool is_meeting; /* the first share of each node waits for those of all others */
+	sem_t arrived, leave;
+	pthread_t threads[NR_NODES * NR_EACH];
+	_Atomic unsigned
+		turns[NR_NODES * NR_EACH]; /* 1, 2, … in the order of freeing; 0: not yet */
+	_Atomic unsigned nr_freed;
+} world;
+
+static void slow_free(struct share *share)
+{
+	struct slow_share *slow = (struct slow_share *) share;
+	struct timespec limit;
+
+	if (world.is_meeting && slow->nr < NR_NODES) {
+		(void) clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec += LIMIT_SECONDS;
+		(void) sem_post(&world.arrived);
+		ck_assert_int_eq(sem_timedwait(&world.leave, &limit), 0);
+	}
+	world.threads[slow->nr] = pthread_self();
+	atomic_store(&world.turns[slow->nr], atomic_fetch_add(&world.nr_freed, 1) + 1);
+}
+
+static const struct kind_ops slow_ops = { .name = "slow", .share_free = slow_free };
+
+/* Share i is on node i modulo NR_NODES. */
+static struct give_back *fill(void)
+{
+	struct give_back *all = give_back_new(ELEMENTS(world.shares));
+
+	ck_assert_ptr_nonnull(all);
+	for (unsigned i = 0; i < ELEMENTS(world.shares); i++) {
+		world.shares[i].share = (struct share){ .ops = &slow_ops, .node_id = i % NR_NODES };
+		world.shares[i].nr = i;
+		give_back_add(all, &world.shares[i].share);
+	}
+	return all;
+}
+
+static void *let_all_leave(void *arg)
+{
+	(void) arg;
+	for (unsigned i = 0; i < NR_NODES; i++)
+		(void) sem_wait(&world.arrived);
+	for (unsigned i = 0; i < NR_NODES; i++)
+		(void) sem_post(&world.leave);
+	return NULL;
+}
+
+START_TEST(test_every_share_is_freed_once_and_a_nodes_in_order_on_one_thread)
+{
+	ck_assert_ptr_null(give_back_free(fill()));
+	ck_assert_uint_eq(atomic_load(&world.nr_freed), ELEMENTS(world.shares));
+	for (unsigned i = 0; i < ELEMENTS(world.shares); i++) {
+		ck_assert_uint_gt(atomic_load(&world.turns[i]), 0);
+		if (i < NR_NODES)
+			continue;
+		ck_assert(pthread_equal(world.threads[i], world.threads[i - NR_NODES]));
+		ck_assert_uint_gt(world.turns[i], world.turns[i - NR_NODES]);
+	}
+}
+END_TEST
+
+START_TEST(test_nodes_are_freed_side_by_side)
+{
+	pthread_t doorkeeper;
+
+	world.is_meeting = true;
+	ck_assert_int_eq(sem_init(&world.arrived, 0, 0), 0);
+	ck_assert_int_eq(sem_init(&world.leave, 0, 0), 0);
+	ck_assert_int_eq(pthread_create(&doorkeeper, NULL, let_all_leave, NULL), 0);
+	give_back_free(fill());
+	ck_assert_int_eq(pthread_join(doorkeeper, NULL), 0);
+	ck_assert_uint_eq(atomic_load(&world.nr_freed), ELEMENTS(world.shares));
+}
+END_TEST
+
+START_TEST(test_nothing_to_free_is_fine)
+{
+	ck_assert_ptr_null(give_back_free(NULL));
+	ck_assert_ptr_null(give_back_free(give_back_new(0)));
+	ck_assert_uint_eq(atomic_load(&world.nr_freed), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("give-back");
+	TCase *nodes = tcase_create("nodes");
+
+	tcase_set_timeout(nodes, 60);
+	tcase_add_test(nodes, test_every_share_is_freed_once_and_a_nodes_in_order_on_one_thread);
+	tcase_add_test(nodes, test_nodes_are_freed_side_by_side);
+	tcase_add_test(nodes, test_nothing_to_free_is_fine);
+	suite_add_tcase(suite, nodes);
+	return suite_main(suite);
+}
