@@ -201,6 +201,8 @@ void manager_look(struct manager *manager)
 	uint64_t now_usec = clock_monotonic_usec();
 	bool is_busy;
 
+	/* First: whoever rings from now on may not have been seen. */
+	(void) atomic_exchange(&manager->is_bell_rung, false);
 	manager->looked_usec = now_usec;
 	leases_look(manager, now_usec);
 	(void) inventory_clear_leaving(&manager->inventory);

@@ -3,11 +3,13 @@
  * manager-state.h - the manager's own state, for the files that make it up: manager.c (life),
  * look.c (what the bell starts), show.c (bus and status line), report.c (log), reload.c, leases.c
  *
- * Layer: top. Threads: main; the bell's ev_async_send() is the one thing that other threads call.
+ * Layer: top. Threads: main; is_bell_rung and the bell's ev_async_send() are all that other threads
+ * touch.
  */
 #pragma once
 
 #include <ev.h>
+#include <stdatomic.h>
 
 #include "base/log.h"
 #include "bus/service.h"
@@ -24,6 +26,7 @@
 struct manager {
 	struct manager_setup setup;
 	struct ev_async bell;
+	atomic_bool is_bell_rung; /* the next look is on its way, and begins by clearing this */
 	ev_timer silence; /* the service manager does not say whether this is a restart */
 	ev_timer look;    /* one shot: the next look at the workers while they work */
 

@@ -41,7 +41,7 @@ struct run; /* a share that was given to a worker */
 /*
  * Rung on worker and crew threads: after each chunk and step, after each change of state. It may
  * ring more often than anybody looks, carries no count and no data, and must not block. In the
- * daemon it is ev_async_send() and nothing else.
+ * daemon it is ev_async_send(), once until the next look, and nothing else.
  */
 typedef void (*worker_bell_fn)(void *arg);
 
