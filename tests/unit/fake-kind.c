@@ -150,8 +150,10 @@ static int fake_prepare(struct part *part)
 	gate_pass(own->prepare_gate);
 
 	pthread_mutex_lock(&fake->book->lock);
+	part->step_bytes = 0;
 	if (own->nr_steps_done < own->nr_steps) {
 		own->nr_steps_done++;
+		part->step_bytes = own->step_bytes;
 		r = 1;
 	} else if (own->prepare_error < 0) {
 		r = own->prepare_error;
@@ -285,14 +287,15 @@ void bench_wait_for_bell(struct bench *bench)
 	ck_assert_int_eq(eventfd_read(bench->bell_fd, &nr_rings), 0);
 }
 
-static void bench_open_with(struct bench *bench, unsigned nr_threads, uint64_t backoff_usec,
-                            const char *cpus)
+static void bench_open_with(struct bench *bench, unsigned nr_threads, bool is_auto,
+                            uint64_t backoff_usec, const char *cpus)
 {
 	struct idset set = { 0 };
 	struct worker_setup setup = {
 		.node_id = 7,
 		.cpus = &set,
 		.nr_threads = nr_threads,
+		.is_auto = is_auto,
 		.backoff_usec = backoff_usec,
 		.bell = ring,
 		.arg = bench,
@@ -309,12 +312,17 @@ static void bench_open_with(struct bench *bench, unsigned nr_threads, uint64_t b
 
 void bench_open(struct bench *bench, unsigned nr_threads, uint64_t backoff_usec)
 {
-	bench_open_with(bench, nr_threads, backoff_usec, "");
+	bench_open_with(bench, nr_threads, false, backoff_usec, "");
+}
+
+void bench_open_auto(struct bench *bench, unsigned nr_threads)
+{
+	bench_open_with(bench, nr_threads, true, 1000, "");
 }
 
 void bench_open_on(struct bench *bench, unsigned nr_threads, const char *cpus)
 {
-	bench_open_with(bench, nr_threads, 1000, cpus);
+	bench_open_with(bench, nr_threads, false, 1000, cpus);
 }
 
 void bench_close(struct bench *bench)

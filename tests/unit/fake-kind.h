@@ -55,9 +55,10 @@ void gate_await(struct gate *gate, unsigned nr);
 void gate_open(struct gate *gate, unsigned nr);
 
 struct fake_part {
-	unsigned nr_steps; /* prepare asks to be called again so often, in each round */
-	int prepare_error; /* of the first round */
-	int chunk_error;   /* of chunk @fail_index, the next @nr_failures times */
+	unsigned nr_steps;   /* prepare asks to be called again so often, in each round */
+	uint64_t step_bytes; /* what each of these is said to bring */
+	int prepare_error;   /* of the first round */
+	int chunk_error;     /* of chunk @fail_index, the next @nr_failures times */
 	uint64_t fail_index;
 	unsigned nr_failures;
 	int finish_results[FAKE_SCRIPT_MAX]; /* then 0 */
@@ -86,6 +87,7 @@ struct bench {
 
 /* Ends the test when it cannot be made. */
 void bench_open(struct bench *bench, unsigned nr_threads, uint64_t backoff_usec);
+void bench_open_auto(struct bench *bench, unsigned nr_threads);
 void bench_open_on(struct bench *bench, unsigned nr_threads, const char *cpus);
 void bench_close(struct bench *bench);
 
