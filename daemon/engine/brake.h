@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * brake.h - how far the background work of a node is to be held back, by what others lose
+ *
+ * Layer: engine. Threads: main; pure: time and samples are passed in, nothing is read and nobody
+ * is told. A period is the time between two samples, a quarter of a second in the daemon.
+ *
+ * Two things speak for the brake. The pressure (PSI) of the host less that of our own cgroup: more
+ * than the limit, and something else waits. And, as PSI does not see memory bandwidth, our own CPU
+ * time per byte: when it rises above the best that was seen of the same work with as many members,
+ * or more, while others use CPUs, they want the bandwidth too. What was never seen undisturbed
+ * cannot be compared. Nobody else's load makes memory more than BRAKE_PLAUSIBLE times slower: that
+ * is memory which a hypervisor has to find first.
+ *
+ * The brake goes on in steps: half of the members, a quarter, … one, then rests of 100, 300, 700
+ * and 1500 percent; never to a stand-still. Bandwidth alone does not ask for the last step. It goes
+ * back step by step after good periods. A step back that has to be taken again was an attempt, and
+ * the next one waits twice as long.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../machine/pressure.h"
+#include "worker.h"
+
+#define BRAKE_PLAUSIBLE 8   /* times the best */
+#define BRAKE_GOOD_MIN  2   /* good periods before a step back */
+#define BRAKE_GOOD_MAX  64  /* the same, after attempts that failed */
+#define BRAKE_TRY       4   /* periods within which an attempt fails */
+#define BRAKE_REST_MIN  64  /* bad periods with rests before one member is tried without */
+#define BRAKE_REST_MAX  512 /* the same, after attempts that failed */
+#define BRAKE_BESTS_MAX 32
+
+/* What the host looked like at one moment; all of it counts up. */
+struct brake_sample {
+	uint64_t at_usec; /* monotonic */
+	struct pressure_sample pressure;
+	uint64_t own_cpu_usec; /* CPU time of this process */
+};
+
+/* The host between the last two samples. All zero is the beginning. */
+struct brake_host {
+	bool has_last;
+	struct brake_sample last;
+
+	bool is_known;           /* there were two, and time passed between them */
+	unsigned percent;        /* of the period in which others lost most by waiting */
+	enum pressure_kind kind; /* for this */
+	bool are_others_busy;    /* at least a tenth of one CPU is used by others */
+};
+
+/* Take a sample. */
+void brake_host_look(struct brake_host *host, const struct brake_sample *sample);
+
+/* The next sample is the first: nobody looked for a while. */
+void brake_host_forget(struct brake_host *host);
+
+/* What the node's worker did so far, of worker_status, and how many are at it now. */
+struct brake_work {
+	unsigned nr_active;
+	uint64_t kind; /* the same number: a chunk is the same work */
+	uint64_t background_bytes;
+	uint64_t background_cpu_nsec;
+};
+
+enum brake_reason { BRAKE_NO_REASON, BRAKE_PRESSURE, BRAKE_BANDWIDTH };
+
+/* The least CPU time that a byte took, by kind of work and members. */
+struct brake_best {
+	uint64_t kind;
+	unsigned nr_active;
+	uint64_t best_cost; /* ns a MiB; UINT64_MAX: seen once */
+	uint64_t last_cost;
+	uint64_t used; /* for giving up the one that was not seen for longest */
+};
+
+/* Embedded by value; all zero: off, and nothing seen. */
+struct brake {
+	unsigned step;            /* 0: off */
+	enum brake_reason reason; /* for the last step that it went on by */
+	unsigned full_members;    /* at work when it went on */
+
+	bool has_last;
+	struct brake_work last;
+
+	unsigned nr_bad, nr_good;  /* periods in a row */
+	unsigned nr_good_wanted;   /* 0: BRAKE_GOOD_MIN */
+	bool is_trying;            /* a step back was taken a moment ago */
+	bool is_unrested;          /* of one member without rests, not of one step */
+	unsigned nr_tried;         /* periods since then */
+	unsigned back_step;        /* where it goes when that was wrong */
+	unsigned nr_rested;        /* bad periods with rests */
+	unsigned nr_rested_wanted; /* 0: BRAKE_REST_MIN */
+
+	struct brake_best bests[BRAKE_BESTS_MAX];
+	unsigned nr_bests;
+	uint64_t clock;
+};
+
+/*
+ * One period of background work has passed. @limit_percent as BrakePressure=; 0 lets go at once.
+ */
+void brake_look(struct brake *brake, const struct brake_host *host, const struct brake_work *work,
+                unsigned limit_percent);
+
+/* There was other work, or none: the next look is the first. What was seen and the step stay. */
+void brake_skip(struct brake *brake);
+
+/* Let go at once. What was seen stays. */
+void brake_release(struct brake *brake);
+
+bool brake_is_on(const struct brake *brake);
+
+/* What follows for the worker. */
+struct worker_brake brake_setting(const struct brake *brake);
