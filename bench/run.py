@@ -121,7 +121,8 @@ def main():
     if arguments.list:
         print("\n".join(files))
         return 0
-    # As ^C, so that everything is left as it was.
+    # Each of them unwinds, so that everything is left as it was; a shell's background ignores ^C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     if not (pathlib.Path(arguments.build) / "bench/programs/populate").exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Ways of doing the same work take turns, so that what else the machine does falls on all of them."""
+"""Ways of doing the same work take turns: what else the machine does falls on all of them."""
 import statistics
 
 from lib.report import Skip

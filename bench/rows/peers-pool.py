@@ -47,5 +47,6 @@ def measure(bench):
         group.add("dpdk-hugepages.py", dpdk, "daemon hugetlb")
         rows = group.measure(before_each)
     for row in rows:
-        row.note = "adding pages to the kernel's pool zeroes nothing; the start of a program is most of it"
+        row.note = ("adding pages to the kernel's pool zeroes nothing; "
+                    "the start of a program is most of it")
     return rows
