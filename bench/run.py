@@ -88,7 +88,10 @@ def print_head(facts):
           f"sanitizers {build.get('b_sanitize', 'unknown')}")
     print(f"{facts['rounds']} rounds, {gib(facts['size_bytes'])}, "
           f"{'root' if facts['root'] else 'an ordinary user'}, "
-          f"load {' '.join(f'{load:.2f}' for load in facts['load'])} at the start\n", flush=True)
+          f"load {' '.join(f'{load:.2f}' for load in facts['load'])} at the start")
+    if facts["load"][0] > facts["cpus"] / 2:
+        print("This machine is not quiet: what else it does is in the figures.")
+    print(flush=True)
 
 
 def measure(bench, files):
