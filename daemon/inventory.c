@@ -252,7 +252,8 @@ static void node_begin(struct managed_node *node, uint64_t now_usec)
 	if (!was_working)
 		node->rate = (struct rate){ 0 };
 	if (!node->moved_usec || node->worker_status.moves != moves ||
-	    !node->worker_status.is_running || node->worker_status.is_paused)
+	    !node->worker_status.is_running || node->worker_status.is_paused ||
+	    node->worker_status.is_resting)
 		node->moved_usec = now_usec;
 	node->has_shares = false;
 	node->state = SHARE_READY;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/scoped.h"
+#include "engine/brake.h"
 #include "engine/rate.h"
 #include "engine/worker.h"
 #include "kinds/kind.h"
@@ -102,13 +103,16 @@ struct managed_node {
 	uint64_t nr_blocks, nr_online_blocks, nr_refused_blocks;
 	struct worker *worker; /* owned; NULL until the node has work */
 	struct rate rate;
-	bool is_start_failed;    /* the last attempt to start its threads; said in the log */
-	bool is_helper_reported; /* that it works on other nodes' CPUs */
-	bool is_gone;            /* the last plan had no such node */
-	bool has_new_work;       /* that was not there before; its end is to be told */
-	bool is_walked;          /* its blocks are being looked at, which had all settled before */
-	uint64_t began_usec;     /* monotonic: when that work was given to it */
-	uint64_t began_bytes;    /* in service by then */
+	struct brake brake;
+	bool is_brake_said;       /* that it is on; in the log */
+	uint64_t brake_said_usec; /* monotonic; 0: never */
+	bool is_start_failed;     /* the last attempt to start its threads; said in the log */
+	bool is_helper_reported;  /* that it works on other nodes' CPUs */
+	bool is_gone;             /* the last plan had no such node */
+	bool has_new_work;        /* that was not there before; its end is to be told */
+	bool is_walked;           /* its blocks are being looked at, which had all settled before */
+	uint64_t began_usec;      /* monotonic: when that work was given to it */
+	uint64_t began_bytes;     /* in service by then */
 
 	bool has_shares;
 	enum share_state state;
@@ -118,7 +122,7 @@ struct managed_node {
 	uint64_t started_usec, finished_usec; /* of the last stretch of work, from began_usec on */
 	/* Of the stretches that have ended, the one that brought most. */
 	uint64_t largest_bytes, largest_started_usec, largest_finished_usec;
-	uint64_t moved_usec; /* monotonic: when a counter moved last */
+	uint64_t moved_usec; /* monotonic: when a counter moved last, or was held back */
 };
 
 /* A piece that is on its way out: cancelled, then emptied, then freed. */

@@ -4,6 +4,7 @@
 #include "apply.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "brakes.h"
 #include "hotplug.h"
 #include "manager-state.h"
 #include "pieces.h"
@@ -137,6 +138,7 @@ static void sample_rates(struct manager *manager, uint64_t now_usec)
 	for (size_t i = 0; i < manager->inventory.nr_nodes; i++)
 		rate_sample(&manager->inventory.nodes[i].rate, now_usec,
 		            manager->inventory.nodes[i].done_bytes);
+	brakes_look(manager, now_usec);
 }
 
 static void open_gates(struct manager *manager, uint64_t now_usec)

@@ -27,14 +27,15 @@ struct manager {
 	struct manager_setup setup;
 	struct ev_async bell;
 	atomic_bool is_bell_rung; /* the next look is on its way, and begins by clearing this */
-	ev_timer silence; /* the service manager does not say whether this is a restart */
-	ev_timer look;    /* one shot: the next look at the workers while they work */
+	ev_timer silence;         /* the service manager does not say whether this is a restart */
+	ev_timer look;            /* one shot: the next look at the workers while they work */
 
 	struct config *config;
 	struct machine *machine;
 	struct kind_context context;
 	struct inventory inventory;
 	struct completion completion;
+	struct brake_host brake_host;
 	struct bus_service *bus;
 	struct notify notify;
 	struct leases leases;

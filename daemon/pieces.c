@@ -126,6 +126,7 @@ static int make_worker(struct managed_node *node, const struct plan_node *planne
 		.node_id = node->node_id,
 		.cpus = &planned->cpus,
 		.nr_threads = pieces_threads(setup->config, idset_nr(&planned->cpus)),
+		.is_auto = setup->config->threads_unit == THREADS_AUTO,
 		.backoff_usec = setup->backoff_usec,
 		.bell = setup->bell,
 		.arg = setup->arg,
@@ -135,6 +136,8 @@ static int make_worker(struct managed_node *node, const struct plan_node *planne
 	if (node->worker)
 		return 0;
 	r = worker_new(&worker_setup, &node->worker);
+	if (r == 0)
+		worker_set_max_rate(node->worker, setup->config->max_rate_bytes);
 	if (r == 0 && setup->is_paused)
 		worker_pause(node->worker);
 	return r;

@@ -7,6 +7,7 @@
 #include "apply.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "brakes.h"
 #include "hotplug.h"
 #include "manager-state.h"
 #include "messages.h"
@@ -201,6 +202,7 @@ int manager_apply(struct manager *manager, struct config *config)
 	if (r < 0)
 		log_error("the plan could only be applied in part: %s", strerror(-r));
 
+	brakes_configure(manager);
 	report_helpers(manager);
 	inventory_look(&manager->inventory, clock_monotonic_usec());
 	leases_configure(manager);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "brakes.h"
 #include "manager-state.h"
 
 static const char *const stage_state_texts[] = {
@@ -56,7 +57,8 @@ static void show_node(struct manager *manager, const struct managed_node *node)
 		.done_bytes = node->done_bytes,
 		.short_bytes = node->short_bytes,
 		.rate_bytes = is_moving ? rate_bytes_per_second(&node->rate) : 0,
-		.nr_threads = node->worker_status.nr_threads,
+		.nr_threads = node->worker_status.nr_active,
+		.is_braked = brakes_is_braked(manager, node),
 		.state = node->has_shares ? share_state_text(node->state) : "idle",
 		.current_pool = node->current_pool,
 		.started_monotonic_usec = node->started_usec,
@@ -154,10 +156,17 @@ void manager_show_status(struct manager *manager)
 	char text[256], done[SIZE_TEXT_MAX], total[SIZE_TEXT_MAX], missing[SIZE_TEXT_MAX];
 	char left[SIZE_TEXT_MAX + 16];
 	const char *state = manager_state_text(manager);
-	unsigned nr_working = 0;
+	char braked[32] = "";
+	unsigned nr_working = 0, nr_braked = 0;
 
 	for (size_t i = 0; i < inventory->nr_nodes; i++)
 		nr_working += inventory->nodes[i].worker_status.is_running;
+	for (size_t i = 0; i < inventory->nr_nodes; i++)
+		nr_braked += brakes_is_braked(manager, &inventory->nodes[i]);
+	if (nr_braked == 1 && nr_working == 1)
+		(void) snprintf(braked, sizeof(braked), " (braked)");
+	else if (nr_braked > 0)
+		(void) snprintf(braked, sizeof(braked), " (%u braked)", nr_braked);
 
 	(void) size_text(inventory->done_bytes, done);
 	(void) size_text(inventory->declared_bytes, total);
@@ -168,8 +177,8 @@ void manager_show_status(struct manager *manager)
 	else if (manager->is_paused)
 		(void) snprintf(text, sizeof(text), "paused at %s of %s", done, total);
 	else if (nr_working > 0)
-		(void) snprintf(text, sizeof(text), "%s: %s of %s, %u %s at work%s", state, done,
-		                total, nr_working, nr_working == 1 ? "node" : "nodes",
+		(void) snprintf(text, sizeof(text), "%s: %s of %s, %u %s at work%s%s", state, done,
+		                total, nr_working, nr_working == 1 ? "node" : "nodes", braked,
 		                time_left(inventory, left, sizeof(left)));
 	else if (inventory->short_bytes > 0)
 		(void) snprintf(text, sizeof(text), "%s: %s of %s, %s missing", state, done, total,
