@@ -46,16 +46,13 @@ void worker_set_max_rate(struct worker *worker, uint64_t bytes_per_second)
 	worker_unlock(worker);
 }
 
-/* When @member may begin something in the background. With the lock. */
+/* When @member may begin something of a part that may be held back. With the lock. */
 static uint64_t due_usec(struct member *member, uint64_t now_usec)
 {
 	struct worker *worker = member->worker;
-	uint64_t rest_usec, rested_usec;
+	uint64_t rest_usec = bytes_mul(member->chunk_usec, worker->brake.rest_percent) / 100;
+	uint64_t rested_usec = bytes_add(member->chunk_end_usec, rest_usec);
 
-	if (!worker->is_background)
-		return now_usec;
-	rest_usec = bytes_mul(member->chunk_usec, worker->brake.rest_percent) / 100;
-	rested_usec = bytes_add(member->chunk_end_usec, rest_usec);
 	return bytes_max(rested_usec, pace_due_usec(&worker->pace, now_usec));
 }
 

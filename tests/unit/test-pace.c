@@ -102,7 +102,7 @@ START_TEST(test_what_is_owed_does_not_wrap)
 
 	pace_set_rate(&pace, 0, 1);
 	pace.owed = ~(unsigned __int128) 0 - 5;
-	pace_take(&pace, 0, UINT64_MAX);
+	pace_take(&pace, 0, 1);
 	ck_assert_uint_eq(pace_due_usec(&pace, 0), UINT64_MAX);
 }
 END_TEST
@@ -119,6 +119,19 @@ START_TEST(test_small_pieces_at_a_high_rate_add_up)
 		pace_take(&pace, now_usec, 4096);
 	}
 	ck_assert_uint_ge(now_usec, 95000);
+}
+END_TEST
+
+START_TEST(test_what_is_due_is_paid_for_to_the_last_bit)
+{
+	struct pace pace = { 0 };
+	uint64_t now_usec;
+
+	pace_set_rate(&pace, 0, 3);
+	pace_take(&pace, 0, 1);
+	now_usec = pace_due_usec(&pace, 0);
+	ck_assert_uint_eq(now_usec, 333334);
+	ck_assert_uint_eq(pace_due_usec(&pace, now_usec), now_usec);
 }
 END_TEST
 
@@ -148,6 +161,7 @@ int main(void)
 	tcase_add_test(limit, test_the_highest_rate_holds_nobody_up);
 	tcase_add_test(limit, test_what_is_owed_does_not_wrap);
 	tcase_add_test(limit, test_small_pieces_at_a_high_rate_add_up);
+	tcase_add_test(limit, test_what_is_due_is_paid_for_to_the_last_bit);
 	tcase_add_test(limit, test_a_clock_that_went_back_pays_nothing_twice);
 	suite_add_tcase(suite, limit);
 	return suite_main(suite);

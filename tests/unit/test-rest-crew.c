@@ -112,6 +112,27 @@ START_TEST(test_a_rest_is_as_long_as_the_brake_says)
 }
 END_TEST
 
+START_TEST(test_who_is_one_too_many_after_its_rest_takes_no_chunk)
+{
+	struct fake fake;
+
+	bench_open(&bench, 2, 1000);
+	gate_init(&gate);
+	set_brake(2, FOR_EVER);
+	(void) add_gated(&fake, 0, STAGE_DEFERRED, 9);
+	ck_assert_int_eq(worker_start(bench.worker), 0);
+	gate_await(&gate, 2);
+	gate_open(&gate, 2);
+	await_yielding(read_worker().is_resting);
+	set_brake(1, 0);
+	gate_await(&gate, 1);
+	await_silence();
+	ck_assert_uint_eq(nr_chunks_begun(0), 3);
+	gate_open(&gate, 7);
+	bench_await_end(&bench);
+}
+END_TEST
+
 START_TEST(test_cancel_ends_a_rest_at_once)
 {
 	struct fake fake;
@@ -373,6 +394,7 @@ int main(void)
 	tcase_add_checked_fixture(rest, NULL, close_bench);
 	tcase_add_test(rest, test_a_member_rests_after_its_chunk);
 	tcase_add_test(rest, test_a_rest_is_as_long_as_the_brake_says);
+	tcase_add_test(rest, test_who_is_one_too_many_after_its_rest_takes_no_chunk);
 	tcase_add_test(rest, test_cancel_ends_a_rest_at_once);
 	tcase_add_test(rest, test_pause_ends_a_rest_at_once_and_what_is_left_of_it_follows);
 	tcase_add_test(rest, test_who_is_wanted_rests_no_more);
