@@ -154,6 +154,27 @@ START_TEST(test_six_windows_decide_whether_they_agree_or_not)
 }
 END_TEST
 
+START_TEST(test_a_rate_beyond_all_numbers_is_the_highest)
+{
+	/* In a chunk of 1 us; each of two brings 0.6 of what fits. */
+	uint64_t bytes = UINT64_MAX / 10 * 6 / 1000000;
+
+	for (unsigned nr = 1; nr <= 2; nr++) {
+		ck_assert_uint_eq(nr_active, nr);
+		for (unsigned k = 0; k < 3 && nr_active == nr; k++) {
+			now_usec += 3000;
+			for (unsigned i = 0; i < nr; i++) {
+				samples[i].nr_chunks++;
+				samples[i].bytes += bytes;
+				samples[i].busy_usec++;
+			}
+			nr_active = knee_look(&knee, now_usec, samples, false);
+		}
+	}
+	ck_assert_uint_eq(nr_active, 3);
+}
+END_TEST
+
 START_TEST(test_a_base_that_one_member_cannot_have_made_so_much_better_is_taken_anew)
 {
 	window(30);
@@ -284,6 +305,7 @@ int main(void)
 	tcase_add_test(measure, test_a_tenth_more_is_enough_and_less_is_not);
 	tcase_add_test(measure, test_the_better_of_two_windows_counts);
 	tcase_add_test(measure, test_two_windows_that_do_not_agree_decide_nothing);
+	tcase_add_test(measure, test_a_rate_beyond_all_numbers_is_the_highest);
 	tcase_add_test(measure, test_six_windows_decide_whether_they_agree_or_not);
 	tcase_add_test(measure,
 	               test_a_base_that_one_member_cannot_have_made_so_much_better_is_taken_anew);
