@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
+#include <string.h>
 
 #include "../../daemon/base/clock.h"
 #include "fake-kind.h"
@@ -275,6 +276,41 @@ START_TEST(test_who_rests_before_a_chunk_that_another_takes_goes_home)
 }
 END_TEST
 
+START_TEST(test_the_worker_that_takes_the_last_chunk_sends_home_who_rests)
+{
+	unsigned first, workers;
+	struct gate gates[3];
+	struct fake fake;
+	struct run *run;
+
+	bench_open(&bench, 2, 1000);
+	set_brake(2, 10000);
+	fake_init(&fake, &bench, 0, 0, 3);
+	fake.parts[STAGE_DEFERRED].chunk_gate = gates;
+	fake.parts[STAGE_DEFERRED].nr_chunks_per_gate = 1;
+	for (unsigned i = 0; i < 3; i++)
+		gate_init(&gates[i]);
+	run = bench_add(&bench, &fake);
+	ck_assert_int_eq(worker_start(bench.worker), 0);
+	gate_await(&gates[0], 1);
+	gate_await(&gates[1], 1);
+	/* The worker's rest is short, so it has the last chunk; the other's chunk takes as long. */
+	first = book_first(&bench.book, 0, EVENT_CHUNK, -1);
+	workers = strcmp(bench.book.events[first].name, "init-node7") == 0 ? first : first + 1;
+	workers = (unsigned) bench.book.events[workers].index;
+	gate_open(&gates[workers], 1);
+	gate_await(&gates[2], 1);
+	await_yielding(clock_monotonic_usec() >= bench.book.events[first].at_usec + 500000);
+	gate_open(&gates[1 - workers], 1);
+	/* A step and two chunks. */
+	await_yielding(read_worker().moves == 3);
+	await_silence();
+	gate_open(&gates[2], 1);
+	bench_await_end(&bench);
+	ck_assert_int_eq(run_state(run), SHARE_READY);
+}
+END_TEST
+
 START_TEST(test_the_end_does_not_wait_for_a_rest)
 {
 	struct fake fake;
@@ -402,6 +438,7 @@ int main(void)
 	tcase_add_test(rest, test_a_back_off_that_ends_in_a_rest_has_its_turn);
 	tcase_add_test(rest, test_the_end_of_a_part_waits_for_no_rest_but_the_next_part_does);
 	tcase_add_test(rest, test_who_rests_before_a_chunk_that_another_takes_goes_home);
+	tcase_add_test(rest, test_the_worker_that_takes_the_last_chunk_sends_home_who_rests);
 	tcase_add_test(rest, test_the_end_does_not_wait_for_a_rest);
 	suite_add_tcase(suite, rest);
 
