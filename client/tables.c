@@ -117,6 +117,19 @@ static int cell_span_if(struct libscols_line *line, size_t column, bool is_there
 	return cell(line, column, is_there ? text_span(usec, buffer) : "");
 }
 
+static int cell_node_state(struct libscols_line *line, size_t column, const struct node *node)
+{
+	scoped(freep) char *braked = NULL;
+
+	if (!node->is_braked)
+		return cell_state(line, column, node->state);
+	if (asprintf(&braked, "%s (braked)", node->state) < 0)
+		return -ENOMEM;
+	if (cell(line, column, braked) < 0)
+		return -ENOMEM;
+	return scols_cell_set_color(scols_line_get_cell(line, column), paint_color(node->state));
+}
+
 /* The columns of status, and the times behind them. */
 static int fill_node(const struct client *client, struct libscols_line *line,
                      const struct node *node, bool has_times)
@@ -127,7 +140,7 @@ static int fill_node(const struct client *client, struct libscols_line *line,
 	bool is_spent = times_spent_usec(node, &spent_usec);
 	char eta[TEXT_MAX];
 
-	if (cell_number(line, 0, node->node_id) < 0 || cell_state(line, 1, node->state) < 0 ||
+	if (cell_number(line, 0, node->node_id) < 0 || cell_node_state(line, 1, node) < 0 ||
 	    cell_size(client, line, 2, node->done_bytes) < 0 ||
 	    cell_size(client, line, 3, node->total_bytes) < 0 ||
 	    cell_rate(client, line, 4, node->rate_bytes) < 0 ||

@@ -111,6 +111,17 @@ test_status_of_one_node_or_pool_has_its_own_exit_status() {
 	run status guests; is 1; out "1 GiB fragmented"
 	run status nix; is 4; err "no node or pool 'nix'"
 }
+test_a_braked_node_says_so_everywhere() {
+	two_nodes; run; no out braked; run nodes; no out braked; run status 0; no out braked
+	tell node 0 Braked=1
+	run; is 3; grep -Eq '^ +0 deferred \(braked\) +1 GiB ' "$work/out"; grep -Eq '^ +1 waiting +0 B ' "$work/out"
+	run nodes; grep -Eq '^ +0 deferred \(braked\) +1 GiB ' "$work/out"
+	run status 0; is 3; out "node 0: deferred (braked)"
+	run status 1; no out braked
+	script -qec "stty cols 120 rows 24; '$MEMINITCTL' --bus='$address' watch --timeout=50ms" /dev/null \
+		</dev/null >"$work/out" || :
+	out "deferred (braked) guests"
+}
 test_quiet_status_prints_nothing() { two_nodes; run -q; is 3; no out nodeinitd; quiet; }
 test_a_host_that_failed_for_a_file_says_so() {
 	two_nodes; all_ready; tell host State=failed Ready=0
