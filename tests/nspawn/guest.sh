@@ -303,6 +303,17 @@ as_service find /run/nodeinit -maxdepth 1 -name 'tmp.*' -exec rmdir {} +
 # As the daemon does, in its own view of the file system: a file beside it, and that renamed over it.
 in_daemon() { nsenter --target="$(systemctl show -P MainPID nodeinitd)" --mount setpriv --reuid=nodeinit \
 	--regid=nodeinit --clear-groups "$@"; }
+# What the brake goes by: the host's pressure, where there is any, the unit's own, the busy time.
+own_pressure() { # kind
+	[ ! -e "/proc/pressure/$1" ] || in_daemon grep -q '^some .* total=[0-9]' "/proc/pressure/$1" \
+		"/sys/fs/cgroup/nodeinit.slice/nodeinitd.service/$1.pressure"
+}
+ok "the daemon is in a cgroup that is its own" \
+	grep -qx '0::/nodeinit.slice/nodeinitd.service' "/proc/$(systemctl show -P MainPID nodeinitd)/cgroup"
+for kind in cpu memory io; do
+	ok "it can read the pressure on $kind, the host's and its own" own_pressure "$kind"
+done
+ok "and how busy the CPUs are" in_daemon grep -q '^cpu  [0-9]' /proc/stat
 # shellcheck disable=SC2016 # it is its own shell that has $name
 save_blocks() {
 	in_daemon sh -ec 'name=$(mktemp /run/nodeinit/blocks.XXXXXX); echo "$1" >"$name"; mv -T "$name" \
