@@ -76,7 +76,7 @@ START_TEST(test_one_byte_a_second_is_exact_however_often_one_looks)
 
 	pace_set_rate(&pace, 0, 1);
 	pace_take(&pace, 0, 64 * MIB);
-	for (uint64_t now_usec = 0; now_usec < 3000000; now_usec += 7)
+	for (uint64_t now_usec = 0; now_usec < 3000000; now_usec += 997)
 		ck_assert_uint_eq(pace_due_usec(&pace, now_usec), 64 * MIB * 1000000);
 	pace_take(&pace, 3000000, UINT64_MAX);
 	ck_assert_uint_eq(pace_due_usec(&pace, 3000000), UINT64_MAX);
@@ -114,11 +114,11 @@ START_TEST(test_small_pieces_at_a_high_rate_add_up)
 
 	/* A page a time at 40 GiB/s is less than a µs, and yet no page is free. */
 	pace_set_rate(&pace, 0, 40 * GIB);
-	for (unsigned i = 0; i < 1000000; i++) {
+	for (unsigned i = 0; i < 100000; i++) {
 		now_usec = pace_due_usec(&pace, now_usec);
 		pace_take(&pace, now_usec, 4096);
 	}
-	ck_assert_uint_ge(now_usec, 95000);
+	ck_assert_uint_ge(now_usec, 9500);
 }
 END_TEST
 
