@@ -84,11 +84,14 @@ int worker_start(struct worker *worker);
 
 /*
  * How background work is held back: deferred parts and refills that nobody waits for. Early and
- * wanted parts never are.
+ * wanted parts never are, nor are deferred parts of shares that come first while others wait for
+ * them.
  */
 struct worker_brake {
 	unsigned nr_members; /* at most so many take chunks, the worker included; UINT_MAX: all */
-	/* Having done a chunk, each rests for this part of the time which that took; 0: not at all.
+	/*
+	 * Before its next chunk (or step that brings bytes) each rests for this part of the time
+	 * which the last one took; 0: not at all. The end of a part waits for no rest.
 	 */
 	unsigned rest_percent;
 };
