@@ -63,6 +63,17 @@ def restore(path, value, limit_seconds=10):
         time.sleep(0.005)
 
 
+def raise_to(path, wanted, node):
+    """Returns what the kernel granted, at the second try of memory that it has compacted."""
+    granted = write(path, wanted)
+    if granted != wanted:
+        with contextlib.suppress(OSError):
+            with open(f"{NODES}/node{node}/compact", "w", encoding="ascii") as file:
+                file.write("1")
+        granted = write(path, wanted)
+    return granted
+
+
 @contextlib.contextmanager
 def hold(nr_bytes, page_bytes, node=None):
     """So many bytes of free huge pages more on the node (default: the first one with memory), until
@@ -81,7 +92,7 @@ def hold(nr_bytes, page_bytes, node=None):
         before = read(path)
         wanted = before + nr_bytes // page_bytes
         try:
-            if nr_bytes and write(path, wanted) != wanted:
+            if nr_bytes and raise_to(path, wanted, node) != wanted:
                 raise Skip(f"there is no room for {nr_bytes // page_bytes} huge pages of {size}")
             yield nr_bytes // page_bytes
         finally:

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Free memory, and free memory that the host has not taken back."""
 import subprocess
+import time
 
 from lib.report import Skip
+
+PASSES_MAX = 5
+SLOWER = 1.25  # than the best pass there was: memory that is not warm yet
 
 
 def available_bytes():
@@ -18,10 +22,20 @@ class Memory:
 
     def __init__(self, bench):
         self.bench = bench
+        self.best_seconds = {}  # of a pass, by its bytes
 
     def warm(self, nr_bytes):
         """Touch as much and free it again: the first touch of memory that the host of a virtual
-        machine took back is up to 45 times slower, and nothing that is to be measured here."""
+        machine took back is up to 45 times slower, and nothing that is to be measured here. The
+        host may be at it at the same time: again, until touching it is as fast as it ever was."""
         if available_bytes() < nr_bytes + (256 << 20):
             raise Skip(f"less than {nr_bytes >> 20} MiB are available")
-        subprocess.run([self.bench.program("warm"), str(nr_bytes)], check=True)
+        best = self.best_seconds.get(nr_bytes)
+        for _ in range(PASSES_MAX):
+            begun = time.monotonic()
+            subprocess.run([self.bench.program("warm"), str(nr_bytes)], check=True)
+            seconds = time.monotonic() - begun
+            if best and seconds <= best * SLOWER:
+                break
+            best = min(best or seconds, seconds)
+        self.best_seconds[nr_bytes] = min(best, seconds)

@@ -35,7 +35,8 @@ def thread_numbers(bench):
 
 def goal_row(page, nr_threads, samples, daemon_way, bare_way, nr_bytes, goal):
     ratios = rounds.ratios(samples[daemon_way], samples[bare_way])
-    return Row(f"{page}: daemon Threads={nr_threads}, start to ready, against the bare loop",
+    return Row(f"{nr_bytes / GIB:.3g} GiB of {page}, Threads={nr_threads}: start to ready, "
+               "against the bare loop",
                f"<= {goal}" if goal else "", ratios, "times",
                rounds.median(ratios) <= goal if goal else None,
                {bare_way: samples[bare_way], daemon_way: samples[daemon_way]}, bytes=nr_bytes)
