@@ -14,13 +14,14 @@ LIMIT = 1.2
 
 
 @contextlib.contextmanager
-def tree(bench, nr_nodes, nr_blocks, is_mixed=False):
+def tree(bench, nr_nodes, nr_blocks, kind=""):
     """The directory of a recorded machine: its nodes are alike, of nr_blocks memory blocks of
-    2 GiB each. Of a mixed one the last block of each node is offline, and every block is asked."""
+    2 GiB each. Of a "mixed" one the last block of each node is offline; so it is of an "untold" one,
+    whose zones do not say how much is online."""
     environment = dict(os.environ)
     if "TMPDIR" not in environment and os.access("/dev/shm", os.W_OK):
         environment["TMPDIR"] = "/dev/shm"  # a tree is a file system's work, not the daemon's
-    arguments = [str(nr_nodes), str(nr_blocks), "2048"] + ["mixed"] * is_mixed
+    arguments = [str(nr_nodes), str(nr_blocks), "2048", *filter(None, [kind])]
     done = subprocess.run([bench.program("growth-tree"), *arguments], check=True, env=environment,
                           stdout=subprocess.PIPE, text=True)
     root = done.stdout.strip()
@@ -36,7 +37,7 @@ def sizes(bench, series):
 
 
 def measure(bench, nr_of, run, nr_rounds=0):
-    """run(root, size) for each size, on trees as nr_of(size) says: (nodes, blocks, mixed). Sizes
+    """run(root, size) for each size, on trees as nr_of[size] says: (nodes, blocks, kind). Sizes
     take turns; one round more is run first and not counted. Returns for each size what run() returned,
     round by round. nr_rounds: fewer than were asked for, where that is more."""
     nr_rounds = min(bench.rounds, nr_rounds or bench.rounds)
@@ -65,12 +66,13 @@ def run_manager(bench, root, scene, nsec_per_mib):
 def bend(sizes, samples):
     """What one more costs over all sizes against what it costs up to about half of them: 1 is
     linear, 2 would be quadratic. samples: of each size, round by round. Returns one a round."""
+    if rounds.median(samples[-1]) < 1.1 * rounds.median(samples[0]):
+        return [1.0] * len(samples[0])  # it does not grow, and what is left is noise
     half = max((i for i, size in enumerate(sizes[:-1]) if size <= 0.6 * sizes[-1]), default=0)
     bends = []
     for first, middle, last in zip(samples[0], samples[half], samples[-1]):
         below = (middle - first) / (sizes[half] - sizes[0]) if half else 0
         whole = (last - first) / (sizes[-1] - sizes[0])
-        # What does not grow that can be seen does not bend either.
         bends.append(whole / below if below > 0 else 1.0)
     return bends
 

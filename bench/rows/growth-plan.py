@@ -34,7 +34,8 @@ def measure(bench):
     with Scene(bench, pools=POOLS) as scene:
         rows = rows_of(f"{NR_BLOCKS} blocks a node", "nodes",
                        {nr: (nr, NR_BLOCKS) for nr in growth.sizes(bench, growth.NODES)})
-        for is_mixed, what in ((False, "all online"), (True, "each asked")):
+        for kind, what in (("", "all online"), ("mixed", "one offline a node"),
+                           ("untold", "each asked")):
             rows += rows_of(f"{nr_nodes} nodes, blocks {what}", "blocks",
-                            {nr_nodes * nr: (nr_nodes, nr, is_mixed) for nr in blocks})
+                            {nr_nodes * nr: (nr_nodes, nr, kind) for nr in blocks})
     return rows
