@@ -323,7 +323,8 @@ void brake_release(struct brake *brake)
 
 bool brake_is_on(const struct brake *brake)
 {
-	return brake->step > 0;
+	/* the only member that is tried without rests is off for a moment, and nobody is told */
+	return brake->step > 0 || (brake->is_trying && brake->is_unrested);
 }
 
 struct worker_brake brake_setting(const struct brake *brake)

@@ -42,10 +42,14 @@ static double duty(void)
 void period(void)
 {
 	double wanted = nr_members() * duty() + w.foreground;
-	double cost, bytes, own_usec;
+	double cost, bytes, own_usec, mixed;
 
+	mixed = w.factor;
 	w.factor = wanted > BANDWIDTH ? wanted / BANDWIDTH : 1;
-	cost = COST * w.factor * w.slower * (1 + w.noise * random_part());
+	/* where the number of members changed, half of the chunks were done by either */
+	mixed = nr_members() == w.last_members || mixed == 0 ? w.factor : (mixed + w.factor) / 2;
+	w.last_members = nr_members();
+	cost = COST * mixed * w.slower * (1 + w.noise * random_part());
 	own_usec = nr_members() * duty() * PERIOD_USEC;
 	bytes = own_usec * 1000 / cost * MIB;
 	w.now.at_usec += PERIOD_USEC;
@@ -58,8 +62,10 @@ void period(void)
 		total->host_usec += (uint64_t) ((w.own_lost + w.lost[i]) * PERIOD_USEC);
 	}
 	w.work.nr_active = nr_members();
-	w.work.background_bytes += (uint64_t) bytes;
-	w.work.background_cpu_nsec += (uint64_t) (own_usec * 1000);
+	if (!w.has_no_chunk) {
+		w.work.background_bytes += (uint64_t) bytes;
+		w.work.background_cpu_nsec += (uint64_t) (own_usec * 1000);
+	}
 	brake_host_look(&w.host, &w.now);
 	brake_look(&w.brake, &w.host, &w.work, w.limit);
 }

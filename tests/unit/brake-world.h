@@ -31,7 +31,9 @@ struct world {
 	double lost[NR_PRESSURES]; /* part of the time that others lose by waiting */
 	double own_lost;           /* the same for us, in all three */
 	unsigned seed;
-	double factor; /* of the last period: times slower than alone */
+	bool has_no_chunk; /* ended in the next periods */
+	double factor;     /* of the last period: times slower than alone */
+	unsigned last_members;
 };
 
 extern struct world w;

@@ -32,9 +32,10 @@ START_TEST(test_a_foreground_that_never_goes_is_not_tried_each_second)
 {
 	/* a step less does not hurt it, two do: the brake must find that out, and stay there */
 	periods(SECONDS(5));
-	others(4, 7);
+	others(4, 6);
 	(void) nr_turns(SECONDS(60));
 	ck_assert_uint_le(nr_turns(SECONDS(600)), 2 * 600 / 16 + 2);
+	ck_assert_uint_gt(nr_turns(SECONDS(60)), 0);
 	ck_assert(brake_is_on(&w.brake));
 	ck_assert_double_ge(foreground_percent(SECONDS(60)), 90);
 }
@@ -234,21 +235,19 @@ END_TEST
 
 START_TEST(test_a_period_without_a_chunk_says_nothing)
 {
-	struct brake_work work;
 	unsigned step;
 
 	periods(SECONDS(5));
 	others(8, 14);
-	periods(SECONDS(2));
+	periods(2);
 	step = w.brake.step;
-	work = w.work;
-	for (unsigned i = 0; i < SECONDS(10); i++) {
-		period();
-		w.work = work;
-		w.brake.last = work;
-		brake_look(&w.brake, &w.host, &work, w.limit);
-	}
-	ck_assert_uint_ge(w.brake.step, step);
+	w.has_no_chunk = true;
+	periods(SECONDS(10));
+	ck_assert_uint_eq(w.brake.step, step);
+	/* but when nobody else is there any more it need not be held back */
+	others(0, 0);
+	periods(SECONDS(10));
+	ck_assert(!brake_is_on(&w.brake));
 }
 END_TEST
 
@@ -300,6 +299,143 @@ START_TEST(test_noise_and_a_foreground_do_not_make_it_flutter)
 }
 END_TEST
 
+START_TEST(test_how_much_slower_it_is_says_how_many_steps)
+{
+	periods(SECONDS(5));
+	others(4, 4);
+	periods(2);
+	ck_assert_uint_eq(w.brake.step, 1);
+	brake_world_setup();
+	periods(SECONDS(5));
+	others(4, 8);
+	periods(2);
+	ck_assert_uint_eq(w.brake.step, 2);
+}
+END_TEST
+
+START_TEST(test_once_it_is_on_others_lose_no_more_than_a_tenth)
+{
+	periods(SECONDS(5));
+	others(4, 7.2);
+	periods(SECONDS(2));
+	/* with four it would be 12 % */
+	ck_assert_uint_eq(brake_setting(&w.brake).nr_members, 2);
+}
+END_TEST
+
+START_TEST(test_a_foreground_is_not_learned_as_what_the_machine_gives)
+{
+	w.nr_full = 1;
+	periods(SECONDS(5));
+	others(4, 14);
+	periods(SECONDS(2));
+	for (unsigned i = 0; i < SECONDS(600); i++) {
+		period();
+		ck_assert(brake_is_on(&w.brake));
+	}
+}
+END_TEST
+
+START_TEST(test_nor_is_memory_that_the_hypervisor_has_to_find)
+{
+	periods(SECONDS(5));
+	w.slower = 45;
+	periods(SECONDS(60));
+	w.slower = 1;
+	others(8, 14);
+	periods(SECONDS(1));
+	ck_assert(brake_is_on(&w.brake));
+}
+END_TEST
+
+START_TEST(test_a_period_of_two_kinds_of_work_says_nothing)
+{
+	others(2, 0);
+	periods(SECONDS(5));
+	w.work.kind = 2;
+	w.slower = 4;
+	periods(SECONDS(5));
+	w.lost[PRESSURE_MEMORY] = 0.25;
+	period();
+	w.lost[PRESSURE_MEMORY] = 0.19;
+	ck_assert_uint_eq(w.brake.step, 1);
+	w.work.kind = 1;
+	period();
+	w.slower = 1;
+	periods(4);
+	ck_assert_uint_eq(w.brake.step, 1);
+}
+END_TEST
+
+START_TEST(test_now_and_then_one_member_is_tried_without_rests_for_a_single_period)
+{
+	unsigned nr_tries = 0, nr_away = 0;
+
+	periods(SECONDS(5));
+	others(8, 14);
+	periods(SECONDS(3));
+	for (unsigned i = 0; i < SECONDS(1800); i++) {
+		period();
+		if (brake_setting(&w.brake).rest_percent == 700) {
+			nr_away = 0;
+			continue;
+		}
+		nr_tries++;
+		ck_assert_uint_eq(brake_setting(&w.brake).nr_members, 1);
+		ck_assert_uint_eq(brake_setting(&w.brake).rest_percent, 0);
+		ck_assert_uint_le(++nr_away, 1);
+	}
+	ck_assert_uint_ge(nr_tries, 10);
+	ck_assert_uint_le(nr_tries, 20);
+}
+END_TEST
+
+START_TEST(test_what_was_not_seen_for_longest_is_forgotten_first)
+{
+	others(1, 0);
+	for (unsigned i = 0; i < 4 * BRAKE_BESTS_MAX; i++) {
+		w.work.kind = 1;
+		periods(4);
+		w.work.kind = 100 + i;
+		periods(4);
+	}
+	w.work.kind = 1;
+	others(8, 14);
+	periods(3);
+	ck_assert(brake_is_on(&w.brake));
+}
+END_TEST
+
+START_TEST(test_a_period_with_two_numbers_of_members_is_held_against_the_larger)
+{
+	/* sixteen take 1.6 times as long for a byte by themselves */
+	others(2, 0);
+	periods(SECONDS(5));
+	w.nr_full = 16;
+	periods(SECONDS(5));
+	w.lost[PRESSURE_MEMORY] = 0.25;
+	period();
+	w.lost[PRESSURE_MEMORY] = 0.19;
+	ck_assert_uint_eq(w.brake.step, 1);
+	periods(4);
+	ck_assert_uint_eq(w.brake.step, 1);
+}
+END_TEST
+
+START_TEST(test_nothing_is_learned_of_a_period_with_two_numbers_of_members)
+{
+	others(2, 0);
+	periods(SECONDS(5));
+	for (unsigned i = 0; i < 20; i++) {
+		w.nr_full = i % 2 ? 8 : 16;
+		period();
+	}
+	w.nr_full = 16;
+	periods(SECONDS(5));
+	ck_assert(!brake_is_on(&w.brake));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("brake-bandwidth");
@@ -326,6 +462,15 @@ int main(void)
 	tcase_add_test(tc, test_after_other_work_the_first_look_is_compared_with_nothing);
 	tcase_add_test(tc, test_more_kinds_of_work_than_there_is_room_for_are_forgotten);
 	tcase_add_test(tc, test_noise_and_a_foreground_do_not_make_it_flutter);
+	tcase_add_test(tc, test_how_much_slower_it_is_says_how_many_steps);
+	tcase_add_test(tc, test_once_it_is_on_others_lose_no_more_than_a_tenth);
+	tcase_add_test(tc, test_a_foreground_is_not_learned_as_what_the_machine_gives);
+	tcase_add_test(tc, test_nor_is_memory_that_the_hypervisor_has_to_find);
+	tcase_add_test(tc, test_a_period_of_two_kinds_of_work_says_nothing);
+	tcase_add_test(tc, test_now_and_then_one_member_is_tried_without_rests_for_a_single_period);
+	tcase_add_test(tc, test_what_was_not_seen_for_longest_is_forgotten_first);
+	tcase_add_test(tc, test_a_period_with_two_numbers_of_members_is_held_against_the_larger);
+	tcase_add_test(tc, test_nothing_is_learned_of_a_period_with_two_numbers_of_members);
 	suite_add_tcase(suite, tc);
 	return suite_main(suite);
 }

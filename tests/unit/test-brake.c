@@ -130,7 +130,9 @@ START_TEST(test_a_counter_that_cannot_be_read_any_more_is_no_pressure)
 	periods(4);
 	w.now.pressure.totals[PRESSURE_MEMORY].host_usec += 100 * PERIOD_USEC;
 	w.now.pressure.totals[PRESSURE_MEMORY].has_host = false;
+	w.lost[PRESSURE_MEMORY] = 0;
 	period();
+	w.host.last.pressure.totals[PRESSURE_MEMORY].host_usec = 0;
 	ck_assert_uint_eq(w.host.percent, 0);
 	/* the first after a gap is compared with nothing */
 	w.now.pressure.totals[PRESSURE_MEMORY].has_host = true;
@@ -157,6 +159,21 @@ START_TEST(test_one_thread_has_nothing_to_halve_and_rests)
 }
 END_TEST
 
+START_TEST(test_a_host_that_nobody_looked_at_is_not_a_good_one)
+{
+	periods(4);
+	w.lost[PRESSURE_MEMORY] = 0.5;
+	period();
+	ck_assert_uint_eq(w.brake.step, 2);
+	w.lost[PRESSURE_MEMORY] = 0;
+	for (unsigned i = 0; i < SECONDS(5); i++) {
+		brake_host_forget(&w.host);
+		period();
+	}
+	ck_assert_uint_eq(w.brake.step, 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("brake");
@@ -173,6 +190,7 @@ int main(void)
 	tcase_add_test(tc, test_a_limit_of_0_never_brakes_and_lets_go_at_once);
 	tcase_add_test(tc, test_a_counter_that_cannot_be_read_any_more_is_no_pressure);
 	tcase_add_test(tc, test_one_thread_has_nothing_to_halve_and_rests);
+	tcase_add_test(tc, test_a_host_that_nobody_looked_at_is_not_a_good_one);
 	suite_add_tcase(suite, tc);
 	return suite_main(suite);
 }
