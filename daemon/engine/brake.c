@@ -226,6 +226,7 @@ static void fail_try(struct brake *brake)
 {
 	brake->step = brake->back_step;
 	brake->is_trying = false;
+	brake->is_settling = true;
 	if (brake->is_unrested)
 		brake->nr_rested_wanted =
 			(unsigned) bytes_min(2 * nr_rested_wanted(brake), BRAKE_REST_MAX);
@@ -294,6 +295,10 @@ void brake_look(struct brake *brake, const struct brake_host *host, const struct
 	if (host->is_known && brake->has_last) {
 		bandwidth = judge_bandwidth(brake, host, work);
 		pressure = judge_pressure(host, limit_percent);
+		/* chunks that the attempt began end in this period */
+		if (brake->is_settling && bandwidth >= VERDICT_BAD)
+			bandwidth = VERDICT_UNCLEAR;
+		brake->is_settling = false;
 		if (pressure >= VERDICT_BAD && pressure >= bandwidth)
 			go_on(brake, work, pressure, BRAKE_PRESSURE);
 		else if (bandwidth >= VERDICT_BAD)
@@ -318,7 +323,7 @@ void brake_release(struct brake *brake)
 	brake->reason = BRAKE_NO_REASON;
 	brake->nr_bad = brake->nr_good = brake->nr_rested = 0;
 	brake->nr_good_wanted = brake->nr_rested_wanted = 0;
-	brake->is_trying = false;
+	brake->is_trying = brake->is_settling = false;
 }
 
 bool brake_is_on(const struct brake *brake)

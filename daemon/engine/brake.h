@@ -91,6 +91,7 @@ struct brake {
 	bool is_unrested;          /* of one member without rests, not of one step */
 	unsigned nr_tried;         /* periods since then */
 	unsigned back_step;        /* where it goes when that was wrong */
+	bool is_settling;          /* it was, in the last period */
 	unsigned nr_rested;        /* bad periods with rests */
 	unsigned nr_rested_wanted; /* 0: BRAKE_REST_MIN */
 
