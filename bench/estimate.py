@@ -4,8 +4,8 @@
 
     bench/estimate.py [RESULT.json]
 
-Rates are those below, or as measured in RESULT.json of bench/run.py where a row has them. Each figure
-is a range, as its rates are.
+Rates are those below, or where a row of RESULT.json (of bench/run.py) has them, what the middle half of
+its samples says. Each figure is a range, as its rates are.
 """
 import json
 import statistics
@@ -47,9 +47,11 @@ def measured(result):
     for row in result.get("rows", []):
         for page, (name, way) in MEASURED.items():
             samples = row.get("series", {}).get(way)
-            if row["name"] == name and samples and row.get("bytes"):
-                found = sorted(row["bytes"] / (1 << 30) / seconds for seconds in samples)
-                rates[page] = (found[0], found[-1])
+            # Fewer and smaller ones say more about the start of the loop than about memory.
+            if row["name"] == name and len(samples or []) > 2 and row.get("bytes", 0) >= 1 << 30:
+                ends = statistics.quantiles(samples, n=4, method="inclusive")
+                rates[page] = (row["bytes"] / (1 << 30) / ends[2],
+                               row["bytes"] / (1 << 30) / ends[0])
     return rates
 
 
@@ -126,10 +128,12 @@ def replica_row():
 
 def table(result):
     """Lines of Markdown."""
+    rates = measured(result)
     lines = ["| kind | early part | all of it | one thread, node after node |", "|---|---|---|---|"]
-    rows = [*pool_rows(), *region_rows(measured(result)), block_row(), replica_row()]
-    return lines + ["| " + " | ".join([name, *map(seconds, spans)]) + " |"
-                    for name, *spans in rows]
+    rows = [*pool_rows(), *region_rows(rates), block_row(), replica_row()]
+    lines += ["| " + " | ".join([name, *map(seconds, spans)]) + " |" for name, *spans in rows]
+    used = ", ".join(f"{page} {least:.3g} to {most:.3g}" for page, (least, most) in rates.items())
+    return lines + ["", f"One thread fills, GiB/s: {used}."]
 
 
 def main():

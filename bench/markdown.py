@@ -68,7 +68,7 @@ def machine(result):
             f"{facts['cpus_usable']} CPUs, {facts['nodes']} "
             f"{'node' if facts['nodes'] == 1 else 'nodes'}, {gib:.1f} GiB; Linux {facts['kernel'].split('-')[0]}; "
             f"{facts['daemon']}, {build.get('buildtype', 'unknown')}; {facts['rounds']} rounds of "
-            f"{facts['size_bytes'] / (1 << 30):.0f} GiB each."]
+            f"{number(facts['size_bytes'] / (1 << 30))} GiB each."]
 
 
 def goal_lines(rows):
@@ -118,6 +118,8 @@ def series(result, *names):
 
 
 def growth(result):
+    if not any(map(is_growth, result["rows"])):
+        return NOTHING
     lines = head("what", "least", "most", "one more", "all / lower half", "linear")
     for row in result["rows"]:
         if not is_growth(row) or not row["series"]:
