@@ -75,10 +75,11 @@ def raise_to(path, wanted, node):
 
 
 @contextlib.contextmanager
-def hold(nr_bytes, page_bytes, node=None):
+def hold(nr_bytes, page_bytes, node=None, step_bytes=0):
     """So many bytes of free huge pages more on the node (default: the first one with memory), until
-    the block ends. Skip, with nothing changed, where that cannot be. With nr_bytes 0 only the lock
-    is taken and the pool restored afterwards: for programs that change the pool themselves.
+    the block ends; the block is given their number. With step_bytes, fewer will do: a multiple of
+    that. Skip, with nothing changed, where that cannot be. With nr_bytes 0 only the lock is taken
+    and the pool restored afterwards: for programs that change the pool themselves.
     """
     node = first_node() if node is None else node
     path = folder(page_bytes, node) + "/nr_hugepages"
@@ -90,10 +91,14 @@ def hold(nr_bytes, page_bytes, node=None):
     with open(LOCK, "a", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         before = read(path)
-        wanted = before + nr_bytes // page_bytes
+        nr_pages = nr_bytes // page_bytes
         try:
-            if nr_bytes and raise_to(path, wanted, node) != wanted:
-                raise Skip(f"there is no room for {nr_bytes // page_bytes} huge pages of {size}")
-            yield nr_bytes // page_bytes
+            granted = raise_to(path, before + nr_pages, node) - before if nr_bytes else 0
+            if granted < nr_pages and step_bytes and granted * page_bytes >= step_bytes:
+                nr_pages = granted * page_bytes // step_bytes * step_bytes // page_bytes
+                granted = write(path, before + nr_pages) - before
+            if granted != nr_pages:
+                raise Skip(f"there is no room for {nr_pages} huge pages of {size}")
+            yield nr_pages
         finally:
             restore(path, before)

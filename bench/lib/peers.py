@@ -77,7 +77,7 @@ class Group:
         return [self.row(*compared) for compared in self.compared]
 
     def row(self, name, daemon, goal, without):
-        what = f"{name}, against {daemon}"
+        what = f"{self.nr_bytes / GIB:.3g} GiB: {name}, against {daemon}"
         shown = f">= {goal}" if goal else ""
         for way in (name, daemon, without):
             if way in self.skipped:

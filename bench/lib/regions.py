@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The daemon's region pools next to a bare loop that populates as much, with as many threads."""
 from lib import huge_pages, rounds
-from lib.report import Row, Skip
+from lib.report import Row
 from lib.scene import Scene
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -67,23 +67,17 @@ def measure_hugetlb(bench, page):
     """All pages are in the kernel's pool before, for the loop as for the daemon."""
     page_bytes = PAGE_BYTES[page]
     bench.need_root("only root may add huge pages")
-    if page == "1G":
-        # A big pool of them cannot always be had at run time: as many as there are, from 2 on.
-        nr_bytes = max(bench.size_bytes // GIB, 1) * GIB
-    else:
-        nr_bytes = sizes(bench)[0]
-    region_bytes = sizes(bench)[1] if page == "2M" else GIB
-    reason = None
-    while nr_bytes >= min(page_bytes, region_bytes):
-        try:
-            with huge_pages.hold(nr_bytes, page_bytes, bench.node) as nr_pages:
-                return measure_page(
-                    bench, page, nr_bytes, region_bytes, GOAL,
-                    lambda _: huge_pages.wait_free(nr_pages, page_bytes, bench.node))
-        except Skip as why:
-            reason = reason or why
-        nr_bytes = nr_bytes // 2 // region_bytes * region_bytes
-    raise reason
+    nr_bytes, region_bytes = hugetlb_sizes(page, *sizes(bench))
+    page_bytes = PAGE_BYTES[page]
+    with huge_pages.hold(nr_bytes, page_bytes, bench.node, region_bytes) as nr_pages:
+        return measure_page(bench, page, nr_pages * page_bytes, region_bytes, GOAL,
+                            lambda _: huge_pages.wait_free(nr_pages, page_bytes, bench.node))
+
+
+def hugetlb_sizes(page, nr_bytes, region_bytes):
+    """Both in whole pages, one at least."""
+    page_bytes = PAGE_BYTES[page]
+    return tuple(max(value // page_bytes, 1) * page_bytes for value in (nr_bytes, region_bytes))
 
 
 def measure_shmem(bench, page, goal):

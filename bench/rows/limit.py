@@ -23,12 +23,13 @@ def measure_kinds(bench, kinds, nr_bytes, region_bytes, before_each):
     return rows
 
 
-def measure_hugetlb(bench, page, nr_bytes, region_bytes):
+def measure_hugetlb(bench, page):
     page_bytes = regions.PAGE_BYTES[page]
+    nr_bytes, region_bytes = regions.hugetlb_sizes(page, *regions.sizes(bench))
     try:
-        with huge_pages.hold(nr_bytes, page_bytes, bench.node) as nr_pages:
+        with huge_pages.hold(nr_bytes, page_bytes, bench.node, region_bytes) as nr_pages:
             return measure_kinds(
-                bench, {page: f"populate {page}"}, nr_bytes, region_bytes,
+                bench, {page: f"populate {page}"}, nr_pages * page_bytes, region_bytes,
                 lambda: huge_pages.wait_free(nr_pages, page_bytes, bench.node))
     except Skip as reason:
         return [Row.skip(f"populate {page}", "", reason)]
@@ -39,6 +40,4 @@ def measure(bench):
     kinds = {"stores": STORES, "thp": "pwrite to huge tmpfs", "base": "populate 4K"}
     rows = measure_kinds(bench, kinds, nr_bytes, region_bytes,
                          lambda: bench.memory.warm(nr_bytes))
-    rows += measure_hugetlb(bench, "2M", nr_bytes, region_bytes)
-    whole_bytes = max(nr_bytes // GIB, 1) * GIB
-    return rows + measure_hugetlb(bench, "1G", whole_bytes, GIB)
+    return rows + measure_hugetlb(bench, "2M") + measure_hugetlb(bench, "1G")

@@ -45,9 +45,10 @@ def measure_2m(bench):
 
 def measure_1g(bench):
     page_bytes = regions.PAGE_BYTES["1G"]
-    nr_bytes = max(peers.sizes(bench)[0] // page_bytes, 1) * page_bytes
-    group = peers.Group(bench, nr_bytes, page_bytes)
-    with huge_pages.hold(nr_bytes, page_bytes, bench.node) as nr_pages:
+    nr_bytes, region_bytes = regions.hugetlb_sizes("1G", *peers.sizes(bench))
+    # Of these there may be fewer than asked for.
+    with huge_pages.hold(nr_bytes, page_bytes, bench.node, region_bytes) as nr_pages:
+        group = peers.Group(bench, nr_pages * page_bytes, region_bytes)
         group.add_daemon("1G")
         group.add_qemu("1G", "memory-backend-memfd,hugetlb=on,hugetlbsize=1G", "1G", GOAL)
         return group.measure(lambda: huge_pages.wait_free(nr_pages, page_bytes, bench.node))
