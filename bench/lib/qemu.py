@@ -8,11 +8,12 @@ import time
 PROGRAM = "qemu-system-x86_64"
 
 
-def start(bench, memory_object, nr_bytes, limit_seconds=120):
-    """Seconds of one start. memory_object: a -object without id and size."""
+def start(bench, memory_object, nr_bytes, limit_seconds=120, prefix=()):
+    """Seconds of one start. memory_object: a -object without id and size. prefix: a command that
+    runs QEMU; its time counts."""
     kind, _, options = memory_object.partition(",")
     mib = nr_bytes >> 20
-    command = [bench.tool(PROGRAM, "qemu-system-x86"),
+    command = [*prefix, bench.tool(PROGRAM, "qemu-system-x86"),
                "-machine", "q35,accel=kvm:tcg,memory-backend=m", "-m", str(mib), "-nodefaults",
                "-display", "none", "-S", "-qmp", "stdio",
                "-object", f"{kind},id=m,size={mib}M" + (f",{options}" if options else "")]
