@@ -100,34 +100,67 @@ static int judge_candidate(struct walk *walk, uint64_t block, enum memory_block_
  * 131 072 of them on a large machine. A block that does not tell its state is
  * online, as on kernels without hotplug.
  */
-static int look_at_block(struct walk *walk, uint64_t block)
+static int look_at_block(struct walk *walk, uint64_t block, enum memory_block_state *ret)
 {
 	enum memory_block_state state;
 	int r;
 
 	r = block_files_state(&walk->files, block, &state);
-	if (r == -EINVAL) /* a word that is not known is not that for "online" */
-		return 0;
-	if (r == 0) {
-		r = judge_candidate(walk, block, &state);
-		if (r < 0)
-			return r;
-	} else {
+	/* a word that is not known is not that for "online" */
+	if (r == -EINVAL)
+		state = MEMORY_BLOCK_GOING;
+	else if (r < 0)
 		state = MEMORY_BLOCK_ONLINE;
-	}
-	if (state == MEMORY_BLOCK_ONLINE)
-		walk->node->nr_online_blocks++;
-	return 0;
+	else
+		r = judge_candidate(walk, block, &state);
+	*ret = state;
+	return r == -ENOMEM ? r : 0;
 }
 
 /*
- * A block that is offline has no page that is present in a zone. Where less
- * than a block is missing from the node's, which are holes then, all are
- * online, and none needs to be asked.
+ * A block that is offline has no page that is present in a zone: no more of them can be offline
+ * than whole blocks are missing from the node's pages, holes included. All, where that is not
+ * known.
  */
-static bool is_all_online(const struct list *list, uint64_t block_bytes)
+static uint64_t most_offline(const struct list *list, uint64_t block_bytes)
 {
-	return list->present_bytes > bytes_mul(list->nr - 1, block_bytes);
+	return bytes_left(bytes_mul(list->nr, block_bytes), list->present_bytes) / block_bytes;
+}
+
+/*
+ * Once as many are found as can be offline, the others are online and are not asked. They are
+ * looked at from the last one on: what is plugged in has the highest numbers, and is what is
+ * offline.
+ */
+static int look_at_blocks(struct walk *walk, const struct list *list, uint64_t block_bytes)
+{
+	uint64_t nr_sought = most_offline(list, block_bytes);
+
+	for (size_t i = list->nr; i-- > 0;) {
+		enum memory_block_state state = MEMORY_BLOCK_ONLINE;
+		int r = 0;
+
+		if (nr_sought > 0 ||
+		    (walk->record && block_record_find(walk->record, list->blocks[i], NULL)))
+			r = look_at_block(walk, list->blocks[i], &state);
+		if (r < 0)
+			return r;
+		walk->node->nr_online_blocks += state == MEMORY_BLOCK_ONLINE;
+		if (state == MEMORY_BLOCK_OFFLINE && nr_sought > 0)
+			nr_sought--;
+	}
+	return 0;
+}
+
+/* Candidates are ascending. */
+static void turn_candidates(struct machine_node *node)
+{
+	for (size_t i = 0, k = node->nr_candidates; i + 1 < k; i++) {
+		struct machine_block first = node->candidates[i];
+
+		node->candidates[i] = node->candidates[--k];
+		node->candidates[k] = first;
+	}
 }
 
 static int read_blocks(struct probe *probe, struct machine_node *node, const struct list *list)
@@ -138,26 +171,17 @@ static int read_blocks(struct probe *probe, struct machine_node *node, const str
 		.node = node,
 	};
 	uint64_t block_bytes = probe->machine->block_bytes;
-	bool is_known;
+	int r;
 
 	if (list->nr == 0) {
 		node->memory_bytes = node->mem_total_bytes;
 		node->spanned_bytes = node->mem_total_bytes;
 		return 0;
 	}
-	is_known = is_all_online(list, block_bytes);
-	for (size_t i = 0; i < list->nr; i++) {
-		int r;
-
-		if (is_known &&
-		    !(walk.record && block_record_find(walk.record, list->blocks[i], NULL))) {
-			node->nr_online_blocks++;
-			continue;
-		}
-		r = look_at_block(&walk, list->blocks[i]);
-		if (r < 0)
-			return r;
-	}
+	r = look_at_blocks(&walk, list, block_bytes);
+	if (r < 0)
+		return r;
+	turn_candidates(node);
 	node->nr_blocks = list->nr;
 	node->memory_bytes = bytes_mul(node->nr_online_blocks, block_bytes);
 	node->spanned_bytes =
