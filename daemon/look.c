@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
 #include <string.h>
 
 #include "apply.h"
@@ -6,6 +7,7 @@
 #include "base/log.h"
 #include "brakes.h"
 #include "hotplug.h"
+#include "machine/autogroup.h"
 #include "manager-state.h"
 #include "pieces.h"
 
@@ -198,6 +200,30 @@ static uint64_t next_usec(const struct manager *manager, uint64_t now_usec)
 	return refill_usec;
 }
 
+/*
+ * While all that works is background work, the session stands behind all others, as its threads do
+ * within it. The main thread stands there, too: where all CPUs are taken it answers in a tenth of a
+ * second or two then, instead of at once.
+ */
+static void rank_session(struct manager *manager)
+{
+	const struct inventory *inventory = &manager->inventory;
+	bool is_any_running = false, is_background = true;
+
+	for (size_t i = 0; i < inventory->nr_nodes; i++) {
+		const struct worker_status *status = &inventory->nodes[i].worker_status;
+
+		is_any_running |= status->is_running;
+		is_background &= !status->is_running || status->is_background;
+	}
+	is_background &= is_any_running;
+	if (is_background == manager->is_ranked_behind)
+		return;
+	/* Where there is nothing to rank it is not asked again until the work changes. */
+	if (autogroup_rank(manager->setup.kernel, is_background) != -EAGAIN)
+		manager->is_ranked_behind = is_background;
+}
+
 void manager_look(struct manager *manager)
 {
 	uint64_t now_usec = clock_monotonic_usec();
@@ -219,6 +245,7 @@ void manager_look(struct manager *manager)
 		inventory_look(&manager->inventory, now_usec);
 	}
 	apply_drop_nodes(&manager->inventory, manager_node_leaves, manager);
+	rank_session(manager);
 	judge_stalls(manager, now_usec);
 	count_settled(manager);
 	report_nodes(manager);

@@ -52,6 +52,7 @@ struct manager {
 	bool is_name_owned;
 	bool was_name_owned; /* at least once */
 	bool is_paused;
+	bool is_ranked_behind; /* all that works is background work, and the session ranks so */
 	bool has_failed;
 	bool is_ending;
 	bool keeps_memory;
