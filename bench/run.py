@@ -12,6 +12,7 @@ that is brought into service, with K, M or G. Exit 0: measured, whether or not a
 import argparse
 import importlib.util
 import json
+import os
 import pathlib
 import signal
 import sys
@@ -94,8 +95,16 @@ def print_head(facts):
     print(flush=True)
 
 
-def measure(bench, files):
-    """All rows, and whether each could be run."""
+def write_json(path, facts, rows):
+    """Whole or not at all: a run takes long, and what was measured is kept row by row."""
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        json.dump({"machine": facts, "rows": [row.as_json() for row in rows]}, file, indent=1)
+        file.write("\n")
+    os.replace(f"{path}.new", path)
+
+
+def measure(bench, files, keep):
+    """All rows, and whether each could be run; those so far are handed to keep() now and then."""
     rows, is_whole = [], True
     for name, path in files.items():
         what = name
@@ -114,6 +123,7 @@ def measure(bench, files):
         for row in found:
             row.name = name
         rows += found
+        keep(rows)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     return rows, is_whole
@@ -135,15 +145,12 @@ def main():
     facts = bench.facts()
     print_head(facts)
     try:
-        rows, is_whole = measure(bench, files)
+        rows, is_whole = measure(bench, files, lambda rows: arguments.json and write_json(
+            arguments.json, facts, rows))
     except KeyboardInterrupt:
         return 130
     report.print_table(rows, sys.stdout)
     report.print_series(rows, sys.stdout)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"machine": facts, "rows": [row.as_json() for row in rows]}, file, indent=1)
-            file.write("\n")
     return 0 if is_whole else 1
 
 

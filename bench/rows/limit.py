@@ -25,7 +25,7 @@ def measure_kinds(bench, kinds, nr_bytes, region_bytes, before_each):
 
 def measure_hugetlb(bench, page):
     page_bytes = regions.PAGE_BYTES[page]
-    nr_bytes, region_bytes = regions.hugetlb_sizes(page, *regions.sizes(bench))
+    nr_bytes, region_bytes = regions.hugetlb_sizes(page, *regions.sizes(bench, 2 * GIB))
     try:
         with huge_pages.hold(nr_bytes, page_bytes, bench.node, region_bytes) as nr_pages:
             return measure_kinds(
@@ -36,7 +36,7 @@ def measure_hugetlb(bench, page):
 
 
 def measure(bench):
-    nr_bytes, region_bytes = regions.sizes(bench)
+    nr_bytes, region_bytes = regions.sizes(bench, 2 * GIB)
     kinds = {"stores": STORES, "thp": "pwrite to huge tmpfs", "base": "populate 4K"}
     rows = measure_kinds(bench, kinds, nr_bytes, region_bytes,
                          lambda: bench.memory.warm(nr_bytes))
