@@ -66,7 +66,7 @@ static void say(struct manager *manager, const struct managed_node *node)
 {
 	const struct brake *brake = &node->brake;
 	bool is_pressure = brake->reason == BRAKE_PRESSURE;
-	const char *kind = pressure_text(manager->brake_host.kind);
+	const char *kind = pressure_text(brake->kind);
 	char node_field[FIELD_MAX], reason_field[FIELD_MAX], why[FIELD_MAX] = "";
 	const char *fields[] = { MESSAGE_BRAKE, node_field, reason_field };
 	unsigned nr_members = brake_setting(brake).nr_members;
@@ -82,8 +82,7 @@ static void say(struct manager *manager, const struct managed_node *node)
 	                is_pressure ? kind : "bandwidth");
 	if (is_pressure)
 		(void) snprintf(why, sizeof(why), "pressure on %s %u %% (BrakePressure=%u%%)", kind,
-		                manager->brake_host.percent,
-		                manager->config->daemon.brake_pressure_percent);
+		                brake->percent, manager->config->daemon.brake_pressure_percent);
 	else
 		(void) snprintf(why, sizeof(why), "memory bandwidth is wanted by others");
 	log_event(LOG_LEVEL_INFO, fields, ELEMENTS(fields), "node %u: braked: %s, %u of %u threads",

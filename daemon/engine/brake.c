@@ -26,65 +26,21 @@ static const unsigned rests_percent[] = { 100, 300, 700, 1500 };
 /* How fast the best follows what nobody else can have slowed: a part of the difference. */
 #define BEST_DRIFT 16
 
-/* What a period says. The worst of several counts. */
-enum verdict { VERDICT_GOOD, VERDICT_UNCLEAR, VERDICT_BAD, VERDICT_WORSE };
-
-static unsigned lost_percent(const struct pressure_total *now, const struct pressure_total *last,
-                             uint64_t period_usec)
-{
-	uint64_t host_usec = bytes_left(now->host_usec, last->host_usec);
-	uint64_t own_usec =
-		now->has_own && last->has_own ? bytes_left(now->own_usec, last->own_usec) : 0;
-
-	return (unsigned) bytes_min(100,
-	                            bytes_mul(bytes_left(host_usec, own_usec), 100) / period_usec);
-}
+/*
+ * What others may go on losing of CPU time once the brake is on for that, in percent; the limit
+ * only says when it goes on. One member with the longest rests takes 6 % of one CPU, 3 % of two.
+ */
+#define CPU_LOSS_GOOD 3
+#define CPU_LOSS_BAD  5
 
 /*
- * Our own threads wait for CPUs whenever others use them, at nice 19, and the host's pressure tells
- * of that. Without our own part nobody knows whether others wait, too.
+ * Whoever loses that much gets no more than we do. Then fewer members do not help before there is
+ * one, and that one only by long rests: steps in between would cost others a period each.
  */
-static bool is_usable(enum pressure_kind kind, const struct pressure_total *now,
-                      const struct pressure_total *last)
-{
-	if (kind == PRESSURE_CPU && !(now->has_own && last->has_own))
-		return false;
-	return now->has_host && last->has_host;
-}
+#define CPU_LOSS_WORST 40
 
-void brake_host_look(struct brake_host *host, const struct brake_sample *sample)
-{
-	const struct pressure_sample *now = &sample->pressure, *last = &host->last.pressure;
-	uint64_t period_usec = bytes_left(sample->at_usec, host->last.at_usec);
-
-	host->is_known = host->has_last && period_usec > 0;
-	host->percent = 0;
-	host->are_others_busy = false;
-	for (unsigned kind = 0; host->is_known && kind < NR_PRESSURES; kind++) {
-		unsigned percent;
-
-		if (!is_usable(kind, &now->totals[kind], &last->totals[kind]))
-			continue;
-		percent = lost_percent(&now->totals[kind], &last->totals[kind], period_usec);
-		if (percent > host->percent) {
-			host->percent = percent;
-			host->kind = kind;
-		}
-	}
-	if (host->is_known && now->has_busy && last->has_busy) {
-		uint64_t busy_usec = bytes_left(now->busy_usec, last->busy_usec);
-		uint64_t own_usec = bytes_left(sample->own_cpu_usec, host->last.own_cpu_usec);
-
-		host->are_others_busy = bytes_left(busy_usec, own_usec) >= period_usec / 10;
-	}
-	host->last = *sample;
-	host->has_last = true;
-}
-
-void brake_host_forget(struct brake_host *host)
-{
-	*host = (struct brake_host){ 0 };
-}
+/* What a period says. The worst of several counts. */
+enum verdict { VERDICT_GOOD, VERDICT_UNCLEAR, VERDICT_BAD, VERDICT_WORSE, VERDICT_WORST };
 
 /* Halvings until one member is left. */
 static unsigned nr_halvings(const struct brake *brake)
@@ -194,13 +150,45 @@ static enum verdict judge_bandwidth(struct brake *brake, const struct brake_host
 	return verdict;
 }
 
+static unsigned good_percent(unsigned limit_percent)
+{
+	return limit_percent - limit_percent / 4;
+}
+
 static enum verdict judge_pressure(const struct brake_host *host, unsigned limit_percent)
 {
 	if (host->percent >= bytes_min(2 * limit_percent, 100) && host->percent > limit_percent)
 		return VERDICT_WORSE;
 	if (host->percent > limit_percent)
 		return VERDICT_BAD;
-	return host->percent > limit_percent - limit_percent / 4 ? VERDICT_UNCLEAR : VERDICT_GOOD;
+	return host->percent > good_percent(limit_percent) ? VERDICT_UNCLEAR : VERDICT_GOOD;
+}
+
+/* Until the last attempt to let go has gone well. */
+static bool is_on_for_cpus(const struct brake *brake)
+{
+	return brake->is_for_cpus && (brake->step > 0 || brake->is_trying);
+}
+
+/* What judge_pressure() does not know: that CPU time is counted, and what for the brake is on. */
+static enum verdict judge_cpus(const struct brake *brake, const struct brake_host *host,
+                               unsigned limit_percent)
+{
+	uint64_t bad_percent = limit_percent, low_percent = good_percent(limit_percent);
+
+	if (!host->has_cpu_loss)
+		return VERDICT_GOOD;
+	if (host->is_cpu_loss_unclear)
+		return VERDICT_UNCLEAR;
+	if (host->cpu_loss_percent > bytes_max(limit_percent, CPU_LOSS_WORST))
+		return VERDICT_WORST;
+	if (is_on_for_cpus(brake)) {
+		bad_percent = bytes_min(bad_percent, CPU_LOSS_BAD);
+		low_percent = bytes_min(low_percent, CPU_LOSS_GOOD);
+	}
+	if (host->cpu_loss_percent > bad_percent)
+		return VERDICT_BAD;
+	return host->cpu_loss_percent > low_percent ? VERDICT_UNCLEAR : VERDICT_GOOD;
 }
 
 static void try_step(struct brake *brake, unsigned step, bool is_unrested)
@@ -246,10 +234,18 @@ static void try_unrested(struct brake *brake)
 		try_step(brake, nr_halvings(brake), true);
 }
 
+static unsigned next_step(const struct brake *brake, enum verdict verdict, unsigned last)
+{
+	unsigned step = brake->step + (verdict >= VERDICT_WORSE ? 2 : 1);
+
+	if (verdict == VERDICT_WORST && step < last - 1)
+		step = last - 1;
+	return (unsigned) bytes_min(step, last);
+}
+
 static void go_on(struct brake *brake, const struct brake_work *work, enum verdict verdict,
                   enum brake_reason reason)
 {
-	unsigned nr_steps = verdict == VERDICT_WORSE ? 2 : 1;
 	unsigned last;
 
 	brake->nr_good = 0;
@@ -266,7 +262,7 @@ static void go_on(struct brake *brake, const struct brake_work *work, enum verdi
 		brake->full_members = work->nr_active ? work->nr_active : 1;
 	last = last_step(brake, reason);
 	if (brake->step < last)
-		brake->step = (unsigned) bytes_min(brake->step + nr_steps, last);
+		brake->step = next_step(brake, verdict, last);
 	try_unrested(brake);
 }
 
@@ -280,34 +276,56 @@ static void let_go(struct brake *brake)
 	}
 	if (brake->step > 0 && brake->nr_good >= nr_good_wanted(brake))
 		try_step(brake, brake->step - 1, false);
+	if (brake->step == 0 && !brake->is_trying)
+		brake->is_for_cpus = false;
+}
+
+static enum verdict worse(enum verdict a, enum verdict b)
+{
+	return a > b ? a : b;
+}
+
+/* One period, after which there is something to judge by. */
+static void judge(struct brake *brake, const struct brake_host *host, const struct brake_work *work,
+                  unsigned limit_percent)
+{
+	enum verdict bandwidth = judge_bandwidth(brake, host, work);
+	enum verdict cpus = judge_cpus(brake, host, limit_percent);
+	enum verdict pressure = judge_pressure(host, limit_percent);
+
+	/* chunks that the attempt began end in this period */
+	if (brake->is_settling && bandwidth >= VERDICT_BAD)
+		bandwidth = VERDICT_UNCLEAR;
+	if (brake->is_settling && cpus >= VERDICT_BAD)
+		cpus = VERDICT_UNCLEAR;
+	brake->is_settling = false;
+	if (pressure >= VERDICT_BAD) {
+		brake->kind = host->kind;
+		brake->percent = host->percent;
+	}
+	if (cpus >= VERDICT_BAD)
+		brake->is_for_cpus = true;
+	pressure = worse(pressure, cpus);
+	if (pressure >= VERDICT_BAD && pressure >= bandwidth)
+		go_on(brake, work, pressure, BRAKE_PRESSURE);
+	else if (bandwidth >= VERDICT_BAD)
+		go_on(brake, work, bandwidth, BRAKE_BANDWIDTH);
+	else if (bandwidth == VERDICT_GOOD && pressure == VERDICT_GOOD)
+		let_go(brake);
+	else
+		brake->nr_bad = 0;
 }
 
 void brake_look(struct brake *brake, const struct brake_host *host, const struct brake_work *work,
                 unsigned limit_percent)
 {
-	enum verdict bandwidth, pressure;
-
 	if (limit_percent == 0) {
 		brake_release(brake);
 		brake_skip(brake);
 		return;
 	}
-	if (host->is_known && brake->has_last) {
-		bandwidth = judge_bandwidth(brake, host, work);
-		pressure = judge_pressure(host, limit_percent);
-		/* chunks that the attempt began end in this period */
-		if (brake->is_settling && bandwidth >= VERDICT_BAD)
-			bandwidth = VERDICT_UNCLEAR;
-		brake->is_settling = false;
-		if (pressure >= VERDICT_BAD && pressure >= bandwidth)
-			go_on(brake, work, pressure, BRAKE_PRESSURE);
-		else if (bandwidth >= VERDICT_BAD)
-			go_on(brake, work, bandwidth, BRAKE_BANDWIDTH);
-		else if (bandwidth == VERDICT_GOOD && pressure == VERDICT_GOOD)
-			let_go(brake);
-		else
-			brake->nr_bad = 0;
-	}
+	if (host->is_known && brake->has_last)
+		judge(brake, host, work, limit_percent);
 	brake->last = *work;
 	brake->has_last = true;
 }
@@ -323,7 +341,7 @@ void brake_release(struct brake *brake)
 	brake->reason = BRAKE_NO_REASON;
 	brake->nr_bad = brake->nr_good = brake->nr_rested = 0;
 	brake->nr_good_wanted = brake->nr_rested_wanted = 0;
-	brake->is_trying = brake->is_settling = false;
+	brake->is_trying = brake->is_settling = brake->is_for_cpus = false;
 }
 
 bool brake_is_on(const struct brake *brake)

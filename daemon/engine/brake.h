@@ -5,17 +5,27 @@
  * Layer: engine. Threads: main; pure: time and samples are passed in, nothing is read and nobody
  * is told. A period is the time between two samples, a quarter of a second in the daemon.
  *
- * Two things speak for the brake. The pressure (PSI) of the host less that of our own cgroup: more
- * than the limit, and something else waits. And, as PSI does not see memory bandwidth, our own CPU
- * time per byte: when it rises above the best that was seen of the same work with as many members,
- * or more, while others use CPUs, they want the bandwidth too. What was never seen undisturbed
- * cannot be compared. Nobody else's load makes memory more than BRAKE_PLAUSIBLE times slower: that
- * is memory which a hypervisor has to find first.
+ * Three things speak for the brake. The pressure (PSI) of the host less that of our own cgroup:
+ * more than the limit, and something else waits. For CPUs, what others lose to us: the part of
+ * their time that they waited for one, but no more than our part of the time that all CPUs were
+ * used. Of W, the time that they waited, R, the time that they ran, and O, the time that we ran, it
+ * is the lesser of W / (W + R) and O / (O + R). Where nice 19 ranks our threads behind theirs O is
+ * next to nothing; in a session or a cgroup of its own it does not, and both get the same. Who has
+ * CPUs enough does not wait, and who waits for his own threads loses no more of it than we took.
+ * PSI, which tells whether anybody waits and not how many, counts for CPUs where that is not known.
+ *
+ * And, as neither sees memory bandwidth, our own CPU time per byte: when it rises above the best
+ * that was seen of the same work with as many members, or more, while others use CPUs, they want
+ * the bandwidth too. What was never seen undisturbed cannot be compared. Nobody else's load makes
+ * memory more than BRAKE_PLAUSIBLE times slower: that is memory which a hypervisor has to find
+ * first.
  *
  * The brake goes on in steps: half of the members, a quarter, … one, then rests of 100, 300, 700
  * and 1500 percent; never to a stand-still. Bandwidth alone does not ask for the last step. It goes
  * back step by step after good periods. A step back that has to be taken again was an attempt, and
  * the next one waits twice as long.
+ *
+ * The limit says what makes it go on. Once it is on for CPUs, others get nearly all of them.
  */
 #pragma once
 
@@ -49,6 +59,10 @@ struct brake_host {
 	unsigned percent;        /* of the period in which others lost most by waiting */
 	enum pressure_kind kind; /* for this */
 	bool are_others_busy;    /* at least a tenth of one CPU is used by others */
+
+	bool has_cpu_loss;        /* what others lost of CPU time is counted; else PSI has it */
+	bool is_cpu_loss_unclear; /* but not for this period: CPUs or threads of ours have gone */
+	unsigned cpu_loss_percent;
 };
 
 /* Take a sample. */
@@ -80,7 +94,10 @@ struct brake_best {
 struct brake {
 	unsigned step;            /* 0: off */
 	enum brake_reason reason; /* for the last step that it went on by */
-	unsigned full_members;    /* at work when it went on */
+	enum pressure_kind kind;  /* where pressure was above the limit: of what, how much */
+	unsigned percent;
+	bool is_for_cpus;      /* others had lost more CPU time than the limit */
+	unsigned full_members; /* at work when it went on */
 
 	bool has_last;
 	struct brake_work last;

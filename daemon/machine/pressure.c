@@ -12,7 +12,10 @@
 
 #define USEC_PER_SEC UINT64_C(1000000)
 
-/* A line for each CPU and a number for each interrupt: more than a page on any larger machine. */
+/*
+ * /proc/stat, /proc/schedstat: lines for each CPU, a number for each interrupt; more than a page on
+ * any larger machine.
+ */
 #define STAT_BYTES_FIRST (64 * 1024)
 #define STAT_BYTES_MAX   (8 * 1024 * 1024)
 
@@ -113,8 +116,8 @@ static void read_own(struct kernel *kernel, struct pressure_sample *sample)
 	}
 }
 
-/* The text of /proc/stat, of which the first line is wanted, but only the whole can be had. */
-static char *stat_text(struct kernel *kernel)
+/* The whole text, also where only a part of it is wanted. NULL where there is none. */
+static char *stat_text(struct kernel *kernel, const char *path)
 {
 	for (size_t bytes = STAT_BYTES_FIRST; bytes <= STAT_BYTES_MAX; bytes *= 4) {
 		scoped(freep) char *text = malloc(bytes);
@@ -122,7 +125,7 @@ static char *stat_text(struct kernel *kernel)
 
 		if (!text)
 			return NULL;
-		r = kernel_read_text(kernel, text, bytes, "/proc/stat");
+		r = kernel_read_text(kernel, text, bytes, "%s", path);
 		if (r >= 0)
 			return take(text);
 		if (r != -E2BIG)
@@ -145,7 +148,7 @@ enum {
 
 static void read_busy(struct kernel *kernel, struct pressure_sample *sample)
 {
-	scoped(freep) char *text = stat_text(kernel);
+	scoped(freep) char *text = stat_text(kernel, "/proc/stat");
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
 	uint64_t ticks[NR_STATS], busy_ticks;
 	const char *at;
@@ -165,6 +168,90 @@ static void read_busy(struct kernel *kernel, struct pressure_sample *sample)
 	sample->has_busy = true;
 }
 
+/*
+ * Versions of /proc/schedstat: 15 dropped words of "cpuN", 16 and 17 changed those of domains only.
+ * What a later one means is not known.
+ */
+#define SCHEDSTAT_VERSION_MIN 15
+#define SCHEDSTAT_VERSION_MAX 17
+
+/* The words after "cpuN", from 0. */
+#define SCHEDSTAT_RUN_DELAY 7
+#define NR_SCHEDSTATS       9
+
+/* "0 0 0 …": @nr_words numbers up to the end of the line. Return: whether they are there. */
+static bool words_at(const char *at, unsigned nr_words, uint64_t *ret)
+{
+	for (unsigned i = 0; i < nr_words; i++) {
+		at += strspn(at, " ");
+		if (!number_at(at, &at, &ret[i]))
+			return false;
+	}
+	return *at == '\n' || *at == '\0';
+}
+
+/* Lines "cpuN …" among others of /proc/schedstat. Return: whether it is one that we understand. */
+static bool host_waits(const char *text, struct pressure_waits *waits)
+{
+	uint64_t words[NR_SCHEDSTATS], version, number;
+
+	if (strncmp(text, "version ", strlen("version ")) != 0 ||
+	    !number_at(text + strlen("version "), &text, &version) || *text != '\n' ||
+	    version < SCHEDSTAT_VERSION_MIN || version > SCHEDSTAT_VERSION_MAX)
+		return false;
+	for (text = strchr(text, '\n'); text; text = strchr(text, '\n')) {
+		text++;
+		if (strncmp(text, "cpu", strlen("cpu")) != 0)
+			continue;
+		if (!number_at(text + strlen("cpu"), &text, &number) ||
+		    !words_at(text, NR_SCHEDSTATS, words))
+			return false;
+		waits->host_nsec = bytes_add(waits->host_nsec, words[SCHEDSTAT_RUN_DELAY]);
+		waits->nr_cpus++;
+	}
+	return waits->nr_cpus > 0;
+}
+
+struct own_waits {
+	struct kernel *kernel;
+	struct pressure_waits *waits;
+};
+
+/* A file of a thread: time on CPUs, time waiting for one, how often it ran. */
+static int add_thread(const char *tid, void *arg)
+{
+	const struct own_waits *own = arg;
+	uint64_t words[3];
+	char text[128];
+	int r;
+
+	r = kernel_read_text(own->kernel, text, sizeof(text), "/proc/self/task/%s/schedstat", tid);
+	/* it has ended meanwhile */
+	if (r == -ENOENT || r == -ESRCH)
+		return 0;
+	if (r < 0)
+		return r;
+	if (!words_at(text, ELEMENTS(words), words))
+		return -EINVAL;
+	own->waits->own_nsec = bytes_add(own->waits->own_nsec, words[1]);
+	own->waits->nr_own_threads++;
+	return 0;
+}
+
+static void read_waits(struct kernel *kernel, struct pressure_waits *ret)
+{
+	struct pressure_waits waits = { 0 };
+	struct own_waits own = { kernel, &waits };
+	scoped(freep) char *text = stat_text(kernel, "/proc/schedstat");
+
+	if (!text || !host_waits(text, &waits) ||
+	    kernel->ops->list(kernel, "/proc/self/task", add_thread, &own) != 0 ||
+	    waits.nr_own_threads == 0)
+		return;
+	waits.is_known = true;
+	*ret = waits;
+}
+
 void pressure_read(struct kernel *kernel, struct pressure_sample *ret)
 {
 	struct pressure_sample sample = { 0 };
@@ -178,5 +265,6 @@ void pressure_read(struct kernel *kernel, struct pressure_sample *ret)
 	}
 	read_own(kernel, &sample);
 	read_busy(kernel, &sample);
+	read_waits(kernel, &sample.waits);
 	*ret = sample;
 }

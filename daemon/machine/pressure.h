@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * pressure.h - what runs on this machine loses by waiting (PSI), and how busy its CPUs are
+ * pressure.h - what runs on this machine loses by waiting (PSI, schedstat), and how busy its CPUs
+ * are
  *
  * Layer: machine. Threads: any; no state. Everything counts up since the boot: two samples tell
  * of the time between them. What cannot be read is a fact, not an error: a kernel without PSI
- * (or with psi=0), a container that hides it, a unit that is in no cgroup of version 2.
+ * (or with psi=0) or without schedstat, a container that hides them, a unit that is in no cgroup of
+ * version 2.
  */
 #pragma once
 
@@ -26,8 +28,23 @@ struct pressure_total {
 	uint64_t own_usec;  /* anybody in our own cgroup, which is not the root */
 };
 
+/*
+ * How long tasks have waited for a CPU while they could have run, each for itself: run_delay in the
+ * kernel's Documentation/scheduler/sched-stats.rst. What is counted goes when its CPU or thread
+ * goes, and a CPU that comes back brings what it had: two samples with different numbers of CPUs,
+ * or with fewer threads than before, tell of nothing.
+ */
+struct pressure_waits {
+	bool is_known;
+	unsigned nr_cpus;
+	unsigned nr_own_threads;
+	uint64_t host_nsec; /* anybody on this machine, we included */
+	uint64_t own_nsec;  /* all threads of this process */
+};
+
 struct pressure_sample {
 	struct pressure_total totals[NR_PRESSURES];
+	struct pressure_waits waits;
 	bool has_busy;
 	uint64_t busy_usec; /* all CPUs together: neither idle, nor waiting for I/O, nor stolen */
 };
@@ -35,5 +52,8 @@ struct pressure_sample {
 /* "cpu" "memory" "io". Static. */
 const char *pressure_text(enum pressure_kind kind);
 
-/* Reads eight files or fewer; blocks as long as the kernel needs for them. */
+/*
+ * Reads nine files or fewer, and where there is schedstat one for each of our threads; blocks as
+ * long as the kernel needs for them.
+ */
 void pressure_read(struct kernel *kernel, struct pressure_sample *ret);

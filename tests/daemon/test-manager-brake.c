@@ -27,6 +27,10 @@ static const char pool_of_node_0[] = "[Pool]\nKind=region\nPageSize=base\nSize=1
 /* Others lose this part of their time, in percent, from now on. */
 static unsigned lost_percent;
 static uint64_t lost_usec, told_usec;
+
+/* The same for what waits for CPUs; others do not get any then, and we do. */
+static unsigned waited_percent;
+static uint64_t waited_nsec;
 static ev_timer clockwork;
 
 /* Node 0 on the bus. */
@@ -41,10 +45,13 @@ static void on_clockwork(struct ev_loop *on_loop, ev_timer *timer, int events)
 
 	(void) on_loop, (void) timer, (void) events;
 	lost_usec += (now_usec - told_usec) * lost_percent / 100;
+	waited_nsec += (now_usec - told_usec) * 1000 * waited_percent / 100;
 	told_usec = now_usec;
 	kernel_model_set_file(model, "/proc/pressure/memory",
 	                      "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\n",
 	                      (unsigned long long) lost_usec);
+	kernel_model_set_file(model, "/proc/schedstat", "version 15\ncpu0 0 0 0 0 0 0 0 %llu 0\n",
+	                      (unsigned long long) waited_nsec);
 	if (watcher)
 		while (sd_bus_process(watcher, NULL) > 0)
 			;
@@ -91,6 +98,8 @@ static void setup_clockwork(void)
 	setup();
 	lost_percent = 0;
 	lost_usec = 0;
+	waited_percent = 0;
+	waited_nsec = 0;
 	nr_braked_signals = nr_released_signals = 0;
 	nr_threads_shown = 0;
 	told_usec = clock_monotonic_usec();
@@ -189,6 +198,23 @@ START_TEST(test_while_others_wait_fewer_members_work_and_everybody_is_told)
 	ck_assert_uint_eq(nr_lines_with("node 0: not braked any more"), 1);
 	memory_model_gate_open(UINT_MAX);
 	run_until(is_ready, "ready");
+}
+END_TEST
+
+START_TEST(test_while_others_wait_for_cpus_one_member_works)
+{
+	kernel_model_set_file(model, "/proc/stat", "cpu  1 0 0 0 0 0 0 0 0 0\n");
+	kernel_model_set_file(model, "/proc/self/task/1/schedstat", "0 0 0\n");
+	start_background(CONF);
+	run_for_a_second();
+	ck_assert(is_let_go());
+	waited_percent = 200;
+	run_until(is_fully_braked, "braked");
+	ck_assert_uint_eq(nr_lines_with("node 0: braked: pressure on cpu 100 % "
+	                                "(BrakePressure=20%), 1 of 4 threads"),
+	                  1);
+	waited_percent = 0;
+	run_until(is_let_go, "let go");
 }
 END_TEST
 
@@ -396,6 +422,7 @@ int main(void)
 	tcase_add_test(tc, test_the_session_ranks_behind_others_while_all_that_works_is_deferred);
 	tcase_add_test(tc, test_without_autogroups_no_session_is_ranked);
 	tcase_add_test(tc, test_while_others_wait_fewer_members_work_and_everybody_is_told);
+	tcase_add_test(tc, test_while_others_wait_for_cpus_one_member_works);
 	tcase_add_test(tc, test_a_brake_that_comes_and_goes_is_logged_once_a_minute);
 	tcase_add_test(tc, test_with_a_limit_of_0_nobody_looks_and_nothing_is_braked);
 	tcase_add_test(tc, test_a_reload_changes_the_limit_for_work_at_hand);

@@ -38,6 +38,35 @@ static double duty(void)
 	return 100.0 / (100 + brake_setting(&w.brake).rest_percent);
 }
 
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * CPU time of a period goes to all by weight, what one side does not want to the other. Who wants
+ * more than he gets waits the rest of the time. Return: the CPUs that we get of @wanted.
+ */
+static double share_cpus(double wanted)
+{
+	struct pressure_waits *waits = &w.now.pressure.waits;
+	double part, got;
+
+	w.others_got = w.computing;
+	if (w.nr_cpus == 0)
+		return wanted;
+	part = w.nr_cpus * w.weight * wanted / (w.weight * wanted + w.computing);
+	/* whoever rests is there for a part of the time, and is as strong as anybody then */
+	if (wanted < 1)
+		part = w.nr_cpus * w.weight / (w.weight + w.computing);
+	got = least(wanted, part > w.nr_cpus - w.computing ? part : w.nr_cpus - w.computing);
+	w.others_got = least(w.computing, w.nr_cpus - got);
+	waits->own_nsec += (uint64_t) ((wanted - got) * PERIOD_USEC * 1000);
+	waits->host_nsec +=
+		(uint64_t) ((wanted - got + w.computing - w.others_got) * PERIOD_USEC * 1000);
+	return got;
+}
+
 /* Let one period pass. */
 void period(void)
 {
@@ -50,11 +79,12 @@ void period(void)
 	mixed = nr_members() == w.last_members || mixed == 0 ? w.factor : (mixed + w.factor) / 2;
 	w.last_members = nr_members();
 	cost = COST * mixed * w.slower * (1 + w.noise * random_part());
-	own_usec = nr_members() * duty() * PERIOD_USEC;
+	own_usec = share_cpus(nr_members() * duty()) * PERIOD_USEC;
 	bytes = own_usec * 1000 / cost * MIB;
 	w.now.at_usec += PERIOD_USEC;
 	w.now.own_cpu_usec += (uint64_t) own_usec;
-	w.now.pressure.busy_usec += (uint64_t) (own_usec + w.other_cpus * PERIOD_USEC);
+	w.now.pressure.busy_usec +=
+		(uint64_t) (own_usec + (w.other_cpus + w.others_got) * PERIOD_USEC);
 	for (unsigned i = 0; i < NR_PRESSURES; i++) {
 		struct pressure_total *total = &w.now.pressure.totals[i];
 
@@ -81,6 +111,16 @@ void others(double cpus, double bandwidth)
 {
 	w.other_cpus = cpus;
 	w.foreground = bandwidth;
+}
+
+void cpus(unsigned nr_cpus, unsigned nr_full, double weight)
+{
+	w.nr_cpus = nr_cpus;
+	w.nr_full = nr_full;
+	w.weight = weight;
+	w.now.pressure.waits.is_known = true;
+	w.now.pressure.waits.nr_cpus = nr_cpus;
+	w.now.pressure.waits.nr_own_threads = nr_full + 1;
 }
 
 /* Let @nr periods pass. Return: in how many the step rose after a fall, or fell after a rise. */
@@ -113,6 +153,17 @@ double foreground_percent(unsigned nr)
 
 		period();
 		sum += alone / w.factor;
+	}
+	return 100 * sum / nr;
+}
+
+double computing_percent(unsigned nr)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		period();
+		sum += w.others_got / least(w.computing, w.nr_cpus);
 	}
 	return 100 * sum / nr;
 }

@@ -2,7 +2,8 @@
 /*
  * brake-world.h - a made-up machine for the brake: memory of a given bandwidth that a worker and a
  * foreground share. Whoever wants more of it than there is gets his part, and a byte takes him that
- * much longer. One world, one thread.
+ * much longer. On demand it has a number of CPUs as well, which are shared by weight. One world,
+ * one thread.
  */
 #pragma once
 
@@ -34,6 +35,11 @@ struct world {
 	bool has_no_chunk; /* ended in the next periods */
 	double factor;     /* of the last period: times slower than alone */
 	unsigned last_members;
+
+	unsigned nr_cpus;  /* 0: more than anybody wants, and nobody knows who waits */
+	double computing;  /* threads of others that compute without end */
+	double weight;     /* ours against each of theirs */
+	double others_got; /* CPUs, of the last period */
 };
 
 extern struct world w;
@@ -48,8 +54,15 @@ void periods(unsigned nr);
 /* Others come who use @cpus CPUs and want @bandwidth. */
 void others(double cpus, double bandwidth);
 
+/* From now on there are @nr_cpus for @nr_full of our threads of that @weight and others' threads.
+ */
+void cpus(unsigned nr_cpus, unsigned nr_full, double weight);
+
 /* Let @nr periods pass. Return: in how many the step rose after a fall, or fell after a rise. */
 unsigned nr_turns(unsigned nr);
 
 /* Percent of its own speed that the foreground had over the next @nr periods. */
 double foreground_percent(unsigned nr);
+
+/* The same of the CPU time that those who compute would have alone. */
+double computing_percent(unsigned nr);

@@ -214,6 +214,163 @@ START_TEST(test_a_large_machine_has_a_stat_of_many_pages)
 }
 END_TEST
 
+/* Two CPUs and their domains, as version 15 has it; later ones differ in the domains only. */
+#define SCHEDSTAT                                                   \
+	"timestamp 4295000000\n"                                    \
+	"cpu0 1 0 3 4 5 6 7000000 8000000 9\n"                      \
+	"domain0 00000000,00000003 1 2 3 4 5 6 7 8 9 10 11 12 13\n" \
+	"cpu1 0 0 0 0 0 0 0 30000000 0\n"                           \
+	"domain0 00000000,00000003 1 2 3 4 5 6 7 8 9 10 11 12 13\n"
+
+static void put_own_threads(void)
+{
+	kernel_model_set_file(model, "/proc/self/task/71/schedstat", "5000000 600 7\n");
+	kernel_model_set_file(model, "/proc/self/task/72/schedstat", "5000000 80 7\n");
+}
+
+/* Loop test: versions. */
+START_TEST(test_waits_are_those_of_all_cpus_and_of_our_threads)
+{
+	kernel_model_set_file(model, "/proc/schedstat", "version %d\n" SCHEDSTAT, _i);
+	put_own_threads();
+	(void) look(PRESSURE_CPU);
+	ck_assert_int_eq(sample.waits.is_known, _i >= 15 && _i <= 17);
+	if (!sample.waits.is_known)
+		return;
+	ck_assert_uint_eq(sample.waits.host_nsec, 38000000);
+	ck_assert_uint_eq(sample.waits.nr_cpus, 2);
+	ck_assert_uint_eq(sample.waits.own_nsec, 680);
+	ck_assert_uint_eq(sample.waits.nr_own_threads, 2);
+}
+END_TEST
+
+START_TEST(test_a_thread_that_ends_meanwhile_is_not_counted)
+{
+	kernel_model_set_file(model, "/proc/schedstat", "version 15\n" SCHEDSTAT);
+	put_own_threads();
+	kernel_model_set_file(model, "/proc/self/task/73/stat", "73 (init-node0.3)\n");
+	for (int error = 0; error <= ESRCH; error += ESRCH) {
+		kernel_model_refuse_reads(model, "/proc/self/task/72/schedstat", error);
+		(void) look(PRESSURE_CPU);
+		ck_assert(sample.waits.is_known);
+		ck_assert_uint_eq(sample.waits.nr_own_threads, error ? 1 : 2);
+		ck_assert_uint_eq(sample.waits.own_nsec, error ? 600 : 680);
+	}
+}
+END_TEST
+
+START_TEST(test_waits_are_not_known_where_ours_are_not)
+{
+	kernel_model_set_file(model, "/proc/schedstat", "version 15\n" SCHEDSTAT);
+	/* no /proc/self/task, then nothing of a thread in it, then one that may not be read */
+	(void) look(PRESSURE_CPU);
+	ck_assert(!sample.waits.is_known);
+	kernel_model_set_file(model, "/proc/self/task/71/stat", "71 (nodeinitd)\n");
+	(void) look(PRESSURE_CPU);
+	ck_assert(!sample.waits.is_known);
+	put_own_threads();
+	(void) look(PRESSURE_CPU);
+	ck_assert(sample.waits.is_known);
+	kernel_model_refuse_reads(model, "/proc/self/task/71/schedstat", EACCES);
+	(void) look(PRESSURE_CPU);
+	ck_assert(!sample.waits.is_known);
+	ck_assert_uint_eq(sample.waits.host_nsec, 0);
+}
+END_TEST
+
+START_TEST(test_damaged_waits_are_not_known)
+{
+	static const char *const texts[] = {
+		"",
+		"version",
+		"version \ncpu0 1 2 3 4 5 6 7 8 9\n",
+		"version x\ncpu0 1 2 3 4 5 6 7 8 9\n",
+		"version 15.1\ncpu0 1 2 3 4 5 6 7 8 9\n",
+		"version 150\ncpu0 1 2 3 4 5 6 7 8 9\n",
+		"cpu0 1 2 3 4 5 6 7 8 9\n",
+		"timestamp 1\nversion 15\ncpu0 1 2 3 4 5 6 7 8 9\n",
+		"version 15\n",
+		"version 15",
+		"version 15\ntimestamp 1\n",
+		"version 15\ndomain0 3 1 2 3 4 5 6 7 8 9\n",
+		"version 15\ncpu 1 2 3 4 5 6 7 8 9\n",
+		"version 15\ncpu0\n",
+		"version 15\ncpu0 1 2 3 4 5 6 7 8\n",
+		"version 15\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
+		"version 15\ncpu0 1 2 3 4 5 6 7 -8 9\n",
+		"version 15\ncpu0 1 2 3 4 5 6 7 8x 9\n",
+		"version 15\ncpu0 1 2 3 4 5 6 7 99999999999999999999 9\n",
+		"version 15\ncpu0 1 2 3 4 5 6 7 8 9\ncpu1 1 2 3 4 5 6 7\n",
+		"version 15\ncpu0 1 2 3 4 5 6 7\ncpu1 1 2 3 4 5 6 7 8 9\n",
+	};
+	static const char *const own_texts[] = { "",          "\n",       "5\n",      "5 6\n",
+		                                 "5 6 7 8\n", "5 -6 7\n", "5 6 7x\n", "x 6 7\n" };
+
+	put_own_threads();
+	for (size_t i = 0; i < ELEMENTS(texts); i++) {
+		kernel_model_set_file(model, "/proc/schedstat", "%s", texts[i]);
+		(void) look(PRESSURE_CPU);
+		ck_assert_msg(!sample.waits.is_known, "%zu: %s", i, texts[i]);
+	}
+	kernel_model_set_file(model, "/proc/schedstat", "version 15\ncpu0 1 2 3 4 5 6 7 8 9");
+	(void) look(PRESSURE_CPU);
+	ck_assert(sample.waits.is_known);
+	for (size_t i = 0; i < ELEMENTS(own_texts); i++) {
+		kernel_model_set_file(model, "/proc/self/task/71/schedstat", "%s", own_texts[i]);
+		(void) look(PRESSURE_CPU);
+		ck_assert_msg(!sample.waits.is_known, "%zu: %s", i, own_texts[i]);
+	}
+	/* counters at their end stay there */
+	put_own_threads();
+	kernel_model_set_file(model, "/proc/schedstat",
+	                      "version 15\ncpu0 1 2 3 4 5 6 7 18446744073709551615 9\n"
+	                      "cpu1 1 2 3 4 5 6 7 8 9\n");
+	(void) look(PRESSURE_CPU);
+	ck_assert(sample.waits.is_known);
+	ck_assert_uint_eq(sample.waits.host_nsec, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(test_a_large_machine_has_a_schedstat_of_many_pages)
+{
+	unsigned nr_cpus = 2048;
+	size_t nr_bytes = 64 + (size_t) nr_cpus * 256, at;
+	char *text = malloc(nr_bytes);
+
+	ck_assert_ptr_nonnull(text);
+	at = (size_t) sprintf(text, "version 17\ntimestamp 1\n");
+	for (unsigned i = 0; i < nr_cpus; i++)
+		at += (size_t) snprintf(text + at, nr_bytes - at,
+		                        "cpu%u 0 0 0 0 0 0 0 1000 0\ndomain0 MC %0*d\n", i, 200, 7);
+	kernel_model_set_file(model, "/proc/schedstat", "%s", text);
+	free(text);
+	put_own_threads();
+	(void) look(PRESSURE_CPU);
+	ck_assert(sample.waits.is_known);
+	ck_assert_uint_eq(sample.waits.nr_cpus, 2048);
+	ck_assert_uint_eq(sample.waits.host_nsec, 2048 * 1000);
+}
+END_TEST
+
+START_TEST(test_a_recorded_tree_without_schedstat_knows_of_no_waits)
+{
+	struct tree *tree = tree_new("uma-4g");
+	struct kernel *kernel;
+
+	tree_write(tree, "5000000 600 7\n", "/proc/self/task/71/schedstat");
+	ck_assert_int_eq(kernel_open(tree->root, &kernel), 0);
+	pressure_read(kernel, &sample);
+	ck_assert(!sample.waits.is_known);
+	tree_write(tree, "version 16\n" SCHEDSTAT, "/proc/schedstat");
+	pressure_read(kernel, &sample);
+	ck_assert(sample.waits.is_known);
+	ck_assert_uint_eq(sample.waits.host_nsec, 38000000);
+	ck_assert_uint_eq(sample.waits.own_nsec, 600);
+	kernel_close(kernel);
+	tree_free(tree);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("pressure");
@@ -229,6 +386,12 @@ int main(void)
 	tcase_add_test(files, test_busy_is_neither_idle_nor_waiting_nor_stolen);
 	tcase_add_test(files, test_damaged_busy_time_is_none);
 	tcase_add_test(files, test_a_large_machine_has_a_stat_of_many_pages);
+	tcase_add_loop_test(files, test_waits_are_those_of_all_cpus_and_of_our_threads, 13, 20);
+	tcase_add_test(files, test_a_thread_that_ends_meanwhile_is_not_counted);
+	tcase_add_test(files, test_waits_are_not_known_where_ours_are_not);
+	tcase_add_test(files, test_damaged_waits_are_not_known);
+	tcase_add_test(files, test_a_large_machine_has_a_schedstat_of_many_pages);
+	tcase_add_test(files, test_a_recorded_tree_without_schedstat_knows_of_no_waits);
 	suite_add_tcase(suite, files);
 	return suite_main(suite);
 }
