@@ -34,8 +34,8 @@ static const unsigned rests_percent[] = { 100, 300, 700, 1500 };
 #define CPU_LOSS_BAD  5
 
 /*
- * Whoever loses that much gets no more than we do. Then fewer members do not help before there is
- * one, and that one only by long rests: steps in between would cost others a period each.
+ * Whoever loses that much gets hardly more than we do. Then fewer members do not help before there
+ * is one, and that one only by long rests: steps in between would cost others a period each.
  */
 #define CPU_LOSS_WORST 40
 
