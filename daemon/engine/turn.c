@@ -54,10 +54,27 @@ static void enter_phase(struct worker *worker, struct job *job, enum job_phase p
 	worker_unlock(worker);
 }
 
+/*
+ * A background step is rested after like a chunk, also one that brought pages and no bytes yet:
+ * those are paid when they are filled.
+ */
+static void count_step(struct member *member, const struct part *part, bool has_more,
+                       uint64_t start_usec, uint64_t used_nsec)
+{
+	if (!has_more && part->step_bytes == 0)
+		return;
+	hold_note(member, start_usec, clock_monotonic_usec());
+	if (part->step_bytes == 0)
+		return;
+	hold_pay_step(member->worker, part->step_bytes);
+	member_add(&member->background_bytes, part->step_bytes);
+	member_add(&member->background_cpu_nsec, used_nsec);
+}
+
 static void step_prepare(struct worker *worker, struct job *job)
 {
 	struct member *member = &worker->members[0];
-	uint64_t start_usec, before_nsec;
+	uint64_t start_usec, before_nsec, used_nsec;
 	int r;
 
 	if (!hold_step(worker))
@@ -65,10 +82,9 @@ static void step_prepare(struct worker *worker, struct job *job)
 	start_usec = clock_monotonic_usec();
 	before_nsec = thread_cpu_nsec();
 	r = job->part->share->ops->prepare(job->part);
-	if (worker->is_background && job->part->step_bytes > 0) {
-		hold_note(member, start_usec, clock_monotonic_usec());
-		hold_pay_step(worker, job->part->step_bytes);
-	}
+	used_nsec = job_account(job, member, before_nsec);
+	if (worker->is_background)
+		count_step(member, job->part, r == 1, start_usec, used_nsec);
 	if (r < 0) {
 		job_keep_error(job, r);
 		enter_phase(worker, job, JOB_FINISHING);
@@ -76,7 +92,6 @@ static void step_prepare(struct worker *worker, struct job *job)
 		cursor_set(&job->cursor, job->part->nr_chunks);
 		enter_phase(worker, job, JOB_CHUNKS);
 	}
-	(void) job_account(job, member, before_nsec);
 	member_count(&member->moves);
 	worker->bell(worker->arg);
 }

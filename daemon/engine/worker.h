@@ -197,7 +197,8 @@ struct worker_status {
 	unsigned knee;       /* is_auto: how many were worth it so far; 0: not known yet */
 	bool is_background;  /* the part at hand may be held back */
 	bool is_resting;     /* all that is at work rests, for the brake or the rate limit */
-	/* Of background chunks since worker_new(), for the brake: what they did, on which CPU time.
+	/* Of background chunks and steps since worker_new(), for the brake: what they did, on which
+	 * CPU time.
 	 */
 	uint64_t background_bytes;
 	uint64_t background_cpu_nsec;

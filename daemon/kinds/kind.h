@@ -103,7 +103,7 @@ struct part {
 	uint64_t want_bytes;  /* what this stage adds; 0: nothing to do */
 	uint64_t nr_chunks;   /* set by prepare */
 	uint64_t chunk_bytes; /* set by prepare: what a chunk covers (the last may be smaller) */
-	uint64_t step_bytes;  /* set by prepare: what this step itself brought into service */
+	uint64_t step_bytes;  /* set by prepare: what this step itself brought into service, or 0 */
 };
 
 /* Everything kinds need from outside; owned by the manager, one for all shares. */

@@ -403,6 +403,51 @@ START_TEST(test_steps_of_early_parts_are_not_paid_for)
 }
 END_TEST
 
+/* Pages for regions, say: the bytes are paid for when they are filled. */
+START_TEST(test_a_step_that_brings_no_bytes_is_rested_after_as_well)
+{
+	struct fake fake;
+	struct run *run;
+
+	bench_open(&bench, 2, 1000);
+	gate_init(&gate);
+	set_brake(UINT_MAX, FOR_EVER);
+	fake_init(&fake, &bench, 0, 0, 1);
+	fake.parts[STAGE_DEFERRED].nr_steps = 2;
+	fake.parts[STAGE_DEFERRED].prepare_gate = &gate;
+	run = bench_add(&bench, &fake);
+	ck_assert_int_eq(worker_start(bench.worker), 0);
+	gate_await(&gate, 1);
+	gate_open(&gate, 1);
+	await_yielding(read_worker().is_resting);
+	ck_assert_uint_eq(book_nr(&bench.book, 0, EVENT_PREPARE, -1), 1);
+	set_brake(UINT_MAX, 0);
+	gate_open(&gate, 2);
+	bench_await_end(&bench);
+	ck_assert_int_eq(run_state(run), SHARE_READY);
+}
+END_TEST
+
+START_TEST(test_background_steps_are_counted_with_their_cpu_time)
+{
+	struct fake fake;
+	struct worker_status status;
+
+	bench_open(&bench, 2, 1000);
+	fake_init(&fake, &bench, 0, 1, 1);
+	for (unsigned stage = 0; stage < NR_STAGES; stage++) {
+		fake.parts[stage].nr_steps = 3;
+		fake.parts[stage].step_bytes = 20;
+	}
+	(void) bench_add(&bench, &fake);
+	ck_assert_int_eq(worker_start(bench.worker), 0);
+	bench_await_end(&bench);
+	status = read_worker();
+	ck_assert_uint_eq(status.background_bytes, 3 * 20 + 1);
+	ck_assert_uint_gt(status.background_cpu_nsec, 0);
+}
+END_TEST
+
 START_TEST(test_background_chunks_are_counted_with_their_cpu_time)
 {
 	struct fake fake;
@@ -447,6 +492,8 @@ int main(void)
 	tcase_add_test(rate, test_another_rate_counts_for_those_who_wait);
 	tcase_add_test(rate, test_steps_that_bring_bytes_are_paid_for_before_the_next_one);
 	tcase_add_test(rate, test_steps_of_early_parts_are_not_paid_for);
+	tcase_add_test(rate, test_a_step_that_brings_no_bytes_is_rested_after_as_well);
+	tcase_add_test(rate, test_background_steps_are_counted_with_their_cpu_time);
 	tcase_add_test(rate, test_background_chunks_are_counted_with_their_cpu_time);
 	suite_add_tcase(suite, rate);
 	return suite_main(suite);
