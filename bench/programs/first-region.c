@@ -10,6 +10,7 @@
  */
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,9 @@ static int on_owner(sd_bus_message *message, void *arg, sd_bus_error *error)
 
 	(void) arg, (void) error;
 	must(sd_bus_message_read(message, "sss", &name, &before, &after), "NameOwnerChanged");
-	is_owned = *after != '\0';
+	/* Every connection has a name of its own, too, and the daemon has that first. */
+	if (strcmp(name, DAEMON) == 0)
+		is_owned = *after != '\0';
 	return 0;
 }
 
