@@ -14,13 +14,12 @@ import importlib.util
 import json
 import os
 import pathlib
-import signal
 import sys
 import traceback
 
 sys.dont_write_bytecode = True  # the source may be somebody else's
 
-from lib import report, setting  # noqa: E402
+from lib import endings, report, setting  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -114,12 +113,15 @@ def measure(bench, files, keep):
             if sys.stderr.isatty():
                 print(f"\r\033[K{name}: {what}", end="", file=sys.stderr, flush=True)
             found = module.measure(bench)
-        except report.Skip as reason:
-            found = [report.Row.skip(what, "", reason)]
         except Exception as error:  # one row's fault is not the others'
-            is_whole = False
-            traceback.print_exc()
-            found = [report.Row(what, "", [], "", None, skipped=f"could not be run: {error}")]
+            is_skipped = isinstance(error, report.Skip)
+            if not is_skipped or endings.behind(error):
+                traceback.print_exc()
+            if endings.behind(error):
+                raise endings.behind(error)
+            is_whole = is_whole and is_skipped
+            reason = error if is_skipped else f"could not be run: {error}"
+            found = [report.Row.skip(what, "", reason)]
         for row in found:
             row.name = name
         rows += found
@@ -134,10 +136,7 @@ def main():
     if arguments.list:
         print("\n".join(files))
         return 0
-    # Each of them unwinds, so that everything is left as it was; a shell's background ignores ^C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    endings.unwind()
     if not (pathlib.Path(arguments.build) / "bench/programs/populate").exists():
         print(f"run.py: {arguments.build} is not built with -Dbench=true", file=sys.stderr)
         return 1

@@ -71,6 +71,52 @@ python "a ratio is the median of those of each round, and says its least and mos
 	assert row.verdict() == "NO", row.verdict()
 END_OF_PYTHON
 
+python "a ^C waits until what is held has been given back" <<-END_OF_PYTHON
+	import os, signal
+	from lib import endings
+	endings.unwind()
+	given_back = False
+	try:
+	    with endings.put_off():
+	        os.kill(os.getpid(), signal.SIGINT)
+	        given_back = True
+	    raise AssertionError("it was lost")
+	except KeyboardInterrupt:
+	    assert given_back
+END_OF_PYTHON
+python "and a second one does not disturb what the first has begun" <<-END_OF_PYTHON
+	import os, signal
+	from lib import endings
+	endings.unwind()
+	given_back = False
+	try:
+	    try:
+	        os.kill(os.getpid(), signal.SIGTERM)
+	    finally:
+	        os.kill(os.getpid(), signal.SIGINT)
+	        given_back = True
+	except SystemExit as end:
+	    assert given_back and end.code == 143, end.code
+END_OF_PYTHON
+python "an ending ends the run, also when something else fails while it is under way" <<-END_OF_PYTHON
+	import pathlib, sys
+	import run
+	row = pathlib.Path(sys.argv[1], "row.py")
+	row.write_text("""
+	NAME = WHAT = "row"
+	def measure(bench):
+	    try:
+	        raise KeyboardInterrupt
+	    finally:
+	        raise RuntimeError("this is meant to be said")
+	""".replace("\n\t", "\n"))
+	try:
+	    run.measure(None, {"row": row}, lambda rows: None)
+	except KeyboardInterrupt:
+	    sys.exit(0)
+	raise AssertionError("the ending was lost")
+END_OF_PYTHON
+
 if [ ! -x "$build/bench/programs/populate" ]; then
 	left_out "a row can be measured" "$build is not built with -Dbench=true"
 else
