@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <errno.h>
 #include <string.h>
 
 #include "apply.h"
@@ -7,9 +6,9 @@
 #include "base/log.h"
 #include "brakes.h"
 #include "hotplug.h"
-#include "machine/autogroup.h"
 #include "manager-state.h"
 #include "pieces.h"
+#include "session.h"
 
 const char *manager_state_text(const struct manager *manager)
 {
@@ -200,30 +199,6 @@ static uint64_t next_usec(const struct manager *manager, uint64_t now_usec)
 	return refill_usec;
 }
 
-/*
- * While all that works is background work, the session stands behind all others, as its threads do
- * within it. The main thread stands there, too: where all CPUs are taken it answers in a tenth of a
- * second or two then, instead of at once.
- */
-static void rank_session(struct manager *manager)
-{
-	const struct inventory *inventory = &manager->inventory;
-	bool is_any_running = false, is_background = true;
-
-	for (size_t i = 0; i < inventory->nr_nodes; i++) {
-		const struct worker_status *status = &inventory->nodes[i].worker_status;
-
-		is_any_running |= status->is_running;
-		is_background &= !status->is_running || status->is_background;
-	}
-	is_background &= is_any_running;
-	if (is_background == manager->is_ranked_behind)
-		return;
-	/* Where there is nothing to rank it is not asked again until the work changes. */
-	if (autogroup_rank(manager->setup.kernel, is_background) != -EAGAIN)
-		manager->is_ranked_behind = is_background;
-}
-
 void manager_look(struct manager *manager)
 {
 	uint64_t now_usec = clock_monotonic_usec();
@@ -245,7 +220,7 @@ void manager_look(struct manager *manager)
 		inventory_look(&manager->inventory, now_usec);
 	}
 	apply_drop_nodes(&manager->inventory, manager_node_leaves, manager);
-	rank_session(manager);
+	session_rank(manager);
 	judge_stalls(manager, now_usec);
 	count_settled(manager);
 	report_nodes(manager);
@@ -259,6 +234,8 @@ void manager_look(struct manager *manager)
 	tell_service_manager(manager, now_usec, is_busy);
 	if (is_busy && !manager->is_paused)
 		look_after(manager, SAMPLE_PERIOD_USEC);
+	else if (manager->is_rank_due)
+		look_after(manager, SESSION_RANK_PERIOD_USEC);
 	else if (next_usec(manager, now_usec) != UINT64_MAX)
 		look_after(manager, bytes_left(next_usec(manager, now_usec), now_usec));
 	else

@@ -53,6 +53,8 @@ struct manager {
 	bool was_name_owned; /* at least once */
 	bool is_paused;
 	bool is_ranked_behind; /* all that works is background work, and the session ranks so */
+	bool is_rank_due;      /* the kernel was not ready for another rank */
+	bool is_rank_failed;   /* said in the log */
 	bool has_failed;
 	bool is_ending;
 	bool keeps_memory;

@@ -11,6 +11,7 @@
 #include "manager-state.h"
 #include "messages.h"
 #include "pieces.h"
+#include "session.h"
 
 #define CHUNK_BYTES (64 * MIB)
 /* What the service manager may take to say whether this is a restart. */
@@ -304,6 +305,7 @@ struct manager *manager_free(struct manager *manager)
 	}
 	notify_stop(&manager->notify);
 	manager->is_ending = true;
+	session_rank_end(manager);
 	leases_stop(manager, manager->keeps_memory);
 	ev_timer_stop(manager->setup.loop, &manager->silence);
 	ev_timer_stop(manager->setup.loop, &manager->look);

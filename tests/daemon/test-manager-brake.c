@@ -259,55 +259,6 @@ START_TEST(test_a_reload_changes_the_limit_for_work_at_hand)
 }
 END_TEST
 
-static bool is_session_at(const char *nice)
-{
-	char *text = kernel_model_file(model, "/proc/self/autogroup");
-	bool is_there = strcmp(text, nice) == 0;
-
-	free(text);
-	return is_there;
-}
-
-static bool is_behind_others(void)
-{
-	return is_session_at("19\n");
-}
-
-static bool is_beside_others(void)
-{
-	return is_session_at("0\n");
-}
-
-START_TEST(test_the_session_ranks_behind_others_while_all_that_works_is_deferred)
-{
-	kernel_model_set_file(model, "/proc/sys/kernel/sched_autogroup_enabled", "1\n");
-	kernel_model_set_file(model, "/proc/self/autogroup", "/autogroup-7 nice 0\n");
-	daemon_write_conf(&d, CONF);
-	daemon_write_pool(&d, "guests", pool_of_node_0);
-	memory_model_gate_close();
-	start();
-	run_until(is_a_chunk_at_the_gate, "early work has begun");
-	ck_assert_uint_eq(kernel_model_nr_writes(model, "/proc/self/autogroup"), 0);
-	memory_model_gate_open(NR_EARLY_CHUNKS);
-	run_until(is_behind_others, "the rest is behind all others");
-	memory_model_gate_open(UINT_MAX);
-	run_until(is_ready, "all is done");
-	run_until(is_beside_others, "the main thread is not behind others any more");
-	ck_assert_uint_eq(kernel_model_nr_writes(model, "/proc/self/autogroup"), 2);
-}
-END_TEST
-
-START_TEST(test_without_autogroups_no_session_is_ranked)
-{
-	kernel_model_set_file(model, "/proc/sys/kernel/sched_autogroup_enabled", "0\n");
-	kernel_model_set_file(model, "/proc/self/autogroup", "/autogroup-7 nice 0\n");
-	start_background(CONF);
-	memory_model_gate_open(UINT_MAX);
-	run_until(is_ready, "all is done");
-	ck_assert_uint_eq(kernel_model_nr_writes(model, "/proc/self/autogroup"), 0);
-}
-END_TEST
-
 START_TEST(test_early_parts_are_not_braked)
 {
 	daemon_write_conf(&d, CONF);
@@ -419,8 +370,6 @@ int main(void)
 	bus_fixture_require();
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup_clockwork, teardown_clockwork);
-	tcase_add_test(tc, test_the_session_ranks_behind_others_while_all_that_works_is_deferred);
-	tcase_add_test(tc, test_without_autogroups_no_session_is_ranked);
 	tcase_add_test(tc, test_while_others_wait_fewer_members_work_and_everybody_is_told);
 	tcase_add_test(tc, test_while_others_wait_for_cpus_one_member_works);
 	tcase_add_test(tc, test_a_brake_that_comes_and_goes_is_logged_once_a_minute);
