@@ -314,6 +314,12 @@ for kind in cpu memory io; do
 	ok "it can read the pressure on $kind, the host's and its own" own_pressure "$kind"
 done
 ok "and how busy the CPUs are" in_daemon grep -q '^cpu  [0-9]' /proc/stat
+# With autogroups: its session is to rank behind others while the work is deferred.
+if [ -e /proc/self/autogroup ]; then
+	ok "it leads a session, and may rank it" in_daemon sh -c '[ "$(ps -o sid= "$1")" -eq "$1" ] &&
+		grep -q "nice 0$" "/proc/$1/autogroup" && echo 0 >"/proc/$1/autogroup"' - \
+		"$(systemctl show -P MainPID nodeinitd)"
+fi
 # shellcheck disable=SC2016 # it is its own shell that has $name
 save_blocks() {
 	in_daemon sh -ec 'name=$(mktemp /run/nodeinit/blocks.XXXXXX); echo "$1" >"$name"; mv -T "$name" \
