@@ -170,11 +170,14 @@ static bool is_on_for_cpus(const struct brake *brake)
 	return brake->is_for_cpus && (brake->step > 0 || brake->is_trying);
 }
 
-/* What judge_pressure() does not know: that CPU time is counted, and what for the brake is on. */
+/*
+ * What judge_pressure() does not know: that CPU time is counted, and what for the brake is on. The
+ * limit, where it is less than what others may go on losing, is left to it.
+ */
 static enum verdict judge_cpus(const struct brake *brake, const struct brake_host *host,
                                unsigned limit_percent)
 {
-	uint64_t bad_percent = limit_percent, low_percent = good_percent(limit_percent);
+	unsigned bad_percent = limit_percent, low_percent = good_percent(limit_percent);
 
 	if (!host->has_cpu_loss)
 		return VERDICT_GOOD;
@@ -183,8 +186,8 @@ static enum verdict judge_cpus(const struct brake *brake, const struct brake_hos
 	if (host->cpu_loss_percent > bytes_max(limit_percent, CPU_LOSS_WORST))
 		return VERDICT_WORST;
 	if (is_on_for_cpus(brake)) {
-		bad_percent = bytes_min(bad_percent, CPU_LOSS_BAD);
-		low_percent = bytes_min(low_percent, CPU_LOSS_GOOD);
+		bad_percent = CPU_LOSS_BAD;
+		low_percent = CPU_LOSS_GOOD;
 	}
 	if (host->cpu_loss_percent > bad_percent)
 		return VERDICT_BAD;

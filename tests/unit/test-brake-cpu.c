@@ -188,6 +188,19 @@ START_TEST(test_without_schedstat_or_stat_pressure_on_cpus_counts)
 }
 END_TEST
 
+START_TEST(test_it_takes_two_samples_with_schedstat_to_know_the_loss)
+{
+	static const bool are_known[] = { true, true, false, false, true, true };
+
+	cpus(2, 2, EQUALS);
+	for (size_t i = 0; i < ELEMENTS(are_known); i++) {
+		w.now.pressure.waits.is_known = are_known[i];
+		period();
+		ck_assert_int_eq(w.host.has_cpu_loss, i == 1 || i == 5);
+	}
+}
+END_TEST
+
 START_TEST(test_where_no_cgroup_is_ours_the_loss_is_known_all_the_same)
 {
 	for (unsigned i = 0; i < NR_PRESSURES; i++)
@@ -277,14 +290,17 @@ START_TEST(test_the_last_attempt_is_held_to_the_little_too)
 }
 END_TEST
 
+/* Loop test: let go of step by step, or at once. */
 START_TEST(test_a_brake_for_something_else_lets_cpus_have_the_limit)
 {
 	cpus(2, 8, EQUALS);
 	periods(2);
 	/* of a former time, which is over */
 	lose(25);
-	for (unsigned i = 0; i < BRAKE_GOOD_MIN + BRAKE_TRY + 1; i++)
+	for (unsigned i = 0; _i == 0 && i < BRAKE_GOOD_MIN + BRAKE_TRY + 1; i++)
 		lose(0);
+	if (_i == 1)
+		brake_release(&w.brake);
 	w.lost[PRESSURE_MEMORY] = 0.3;
 	period();
 	w.lost[PRESSURE_MEMORY] = 0;
@@ -400,12 +416,13 @@ int main(void)
 	tcase_add_test(tc, test_our_own_threads_that_wait_are_not_others);
 	tcase_add_test(tc, test_pressure_on_cpus_does_not_count_where_the_loss_is_known);
 	tcase_add_loop_test(tc, test_without_schedstat_or_stat_pressure_on_cpus_counts, 0, 2);
+	tcase_add_test(tc, test_it_takes_two_samples_with_schedstat_to_know_the_loss);
 	tcase_add_test(tc, test_where_no_cgroup_is_ours_the_loss_is_known_all_the_same);
 	tcase_add_test(tc, test_a_loss_above_the_limit_takes_one_step);
 	tcase_add_test(tc, test_a_loss_of_two_fifths_takes_two_steps_and_one_above_all_but_one);
 	tcase_add_test(tc, test_once_it_is_on_for_cpus_others_may_lose_little);
 	tcase_add_test(tc, test_the_last_attempt_is_held_to_the_little_too);
-	tcase_add_test(tc, test_a_brake_for_something_else_lets_cpus_have_the_limit);
+	tcase_add_loop_test(tc, test_a_brake_for_something_else_lets_cpus_have_the_limit, 0, 2);
 	tcase_add_test(tc, test_a_smaller_limit_than_the_little_is_kept);
 	tcase_add_loop_test(tc, test_a_period_in_which_something_ended_says_nothing, 0, 5);
 	tcase_add_test(tc, test_a_thread_that_begins_does_no_harm);
