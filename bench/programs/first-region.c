@@ -6,11 +6,13 @@
  *
  * Runs the daemon's COMMAND, waits until it is on the bus, and asks for a region, waiting for it.
  * Prints "NAME LEASE CALL": ms from just before the fork until the daemon owns its name, until the
- * lease is here, and how long the call of Lease took. Ends the daemon.
+ * lease is here, and how long the call of Lease took. Ends the daemon, which ends also when this is
+ * killed.
  */
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,8 +45,14 @@ static void end_daemon(void)
 
 static void start(char **command)
 {
+	pid_t parent_pid = getpid();
+
 	pid = fork();
 	if (pid == 0) {
+		/* That is for the deaths to come, and not for one that was before. */
+		(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent_pid)
+			_exit(126);
 		(void) execv(command[0], command);
 		_exit(126);
 	}
