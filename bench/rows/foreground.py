@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from lib import huge_pages, regions, rounds
+from lib import huge_pages, memory, regions, rounds
 from lib.bus import ROOT, BusError
 from lib.report import Row, Skip
 from lib.scene import Scene
@@ -16,6 +16,9 @@ WHAT = "a foreground computation while deferred work goes on"
 GOALS = {"integer": 0.97, "memcpy": 0.90}
 WINDOW_SECONDS = 3  # with the daemon; half of it alone before and behind
 TICKS_MIN = 5
+END_SECONDS = 10
+MEMCPY_BYTES = 512 << 20  # both buffers of a thread: programs/foreground.c
+SPARE_BYTES = 256 << 20
 
 
 class Foreground:
@@ -35,8 +38,12 @@ class Foreground:
 
     def __exit__(self, *_):
         self.process.stdin.close()
+        try:
+            self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.thread.join()
-        self.process.wait()
         self.process.stdout.close()
 
     def listen(self):
@@ -54,7 +61,8 @@ class Foreground:
 @contextlib.contextmanager
 def own_cgroup():
     """A wrapper that gives a command a cgroup of its own, as a unit has: the brake counts pressure
-    on CPUs only where it can tell its own part. () where there can be none."""
+    on CPUs only where it can tell its own part. () where there can be none. Whoever is in it has to
+    have ended by the end of the block."""
     for mount in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
         folder = f"{mount}/nodeinit-bench.{os.getpid()}"
         if not os.path.exists(f"{mount}/cgroup.procs"):
@@ -110,29 +118,39 @@ def one_round(bench, scene, work, nr_threads, seconds, wrapper):
     before = foreground.rate(first_usec, second_usec)
     after = foreground.rate(third_usec, fourth_usec)
     alone, with_daemon = (before + after) / 2, foreground.rate(begin, end)
-    return with_daemon / alone, alone, with_daemon, done_bytes, nr_braked, nr_looks, (end - begin) / 1e6
+    return (with_daemon / alone, alone, with_daemon, done_bytes, nr_braked, nr_looks,
+            (end - begin) / 1e6)
 
 
-def measure_work(bench, scene, page, work, nr_threads, before_each, goal):
+def need_memory(work, nr_threads, pool_bytes):
+    """pool_bytes: what the pool still takes. Skip where the work has no room beside it."""
+    wanted_bytes = pool_bytes + SPARE_BYTES + (nr_threads * MEMCPY_BYTES if work == "memcpy" else 0)
+    if memory.available_bytes() < wanted_bytes:
+        raise Skip(f"{work} on {nr_threads} CPUs needs {wanted_bytes >> 20} MiB")
+
+
+def measure_work(bench, scene, page, work, nr_threads, before_each, goal, wrapper):
     seconds = 1 if bench.quick else WINDOW_SECONDS
+    pool_bytes = 0 if page == "2M" else regions.sizes(bench)[0]  # huge pages are held before
     found = []
-    with own_cgroup() as wrapper:
-        for nr in range(bench.rounds + 1):
-            before_each()
-            one = one_round(bench, scene, work, nr_threads, seconds, wrapper)
-            if nr > 0:
-                found.append(one)
+    for nr in range(bench.rounds + 1):
+        before_each()
+        need_memory(work, nr_threads, pool_bytes)
+        one = one_round(bench, scene, work, nr_threads, seconds, wrapper)
+        if nr > 0:
+            found.append(one)
     ratios = [one[0] for one in found]
     rates = rounds.median([one[3] / one[6] for one in found]) / (1 << 30)
     braked, looks = (sum(one[i] for one in found) for i in (4, 5))
     label = f"{work}, {nr_threads} of {bench.nr_cpus} CPUs, {page}"
+    place = "a cgroup of its own" if wrapper else "our cgroup"
     return Row(f"{work} on {nr_threads} of {bench.nr_cpus} CPUs while {page} pages are populated",
                f"≥ {goal:.0%} of its speed alone" if goal else "", ratios, "×",
                rounds.median(ratios) >= goal if goal else None,
                {f"{label}: alone": [one[1] / 1e9 for one in found],
                 f"{label}: with deferred work": [one[2] / 1e9 for one in found]},
-               f"{label}: the daemon in {'a cgroup of its own' if wrapper else 'our cgroup'}; Node.Braked was true at {braked} of {looks} looks; the daemon brought "
-               f"{rates:.2f} GiB/s into service meanwhile, seen for "
+               f"{label}: the daemon in {place}; Node.Braked was true at {braked} of {looks} looks; "
+               f"the daemon brought {rates:.2f} GiB/s into service meanwhile, seen for "
                f"{rounds.median([one[6] for one in found]):.2f} s a round",
                series_unit="G/s")
 
@@ -141,12 +159,19 @@ def measure_page(bench, page, before_each):
     nr_bytes, region_bytes = regions.sizes(bench)
     pool = regions.pool(bench, page, nr_bytes, region_bytes)
     pool = pool.replace("[Region]", "Early=none\n[Region]")
-    rows = []
-    with Scene(bench, {"guests": pool}, {"LogLevel": "warning", "EarlyMinimum": "64M"}) as scene:
-        for work, goal in GOALS.items():
-            rows.append(measure_work(bench, scene, page, work, bench.nr_cpus, before_each, goal))
-        if bench.nr_cpus > 1:
-            rows.append(measure_work(bench, scene, page, "memcpy", bench.nr_cpus // 2, before_each, 0))
+    rows, daemon = [], {"LogLevel": "warning", "EarlyMinimum": "64M"}
+    works = [(work, bench.nr_cpus, goal) for work, goal in GOALS.items()]
+    if bench.nr_cpus > 1:
+        works.append(("memcpy", bench.nr_cpus // 2, 0))
+    # The cgroup goes last: one that a daemon is in cannot be removed.
+    with own_cgroup() as wrapper, Scene(bench, {"guests": pool}, daemon) as scene:
+        for work, nr_threads, goal in works:
+            try:
+                rows.append(measure_work(bench, scene, page, work, nr_threads, before_each, goal,
+                                         wrapper))
+            except Skip as reason:
+                rows.append(Row.skip(f"{work} on {nr_threads} of {bench.nr_cpus} CPUs",
+                                     f"≥ {goal:.0%} of its speed alone" if goal else "", reason))
     return rows
 
 
