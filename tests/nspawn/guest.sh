@@ -315,6 +315,7 @@ for kind in cpu memory io; do
 done
 ok "and how busy the CPUs are" in_daemon grep -q '^cpu  [0-9]' /proc/stat
 # With autogroups: its session is to rank behind others while the work is deferred.
+# shellcheck disable=SC2016 # it is its own shell that has $1
 if [ -e /proc/self/autogroup ]; then
 	ok "it leads a session, and may rank it" in_daemon sh -c '[ "$(ps -o sid= "$1")" -eq "$1" ] &&
 		grep -q "nice 0$" "/proc/$1/autogroup" && echo 0 >"/proc/$1/autogroup"' - \
