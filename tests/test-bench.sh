@@ -47,7 +47,7 @@ python "each row file says its name and what it measures, and has the function" 
 	    row = run.load(name, path)
 	    assert row.WHAT and callable(row.measure), name
 END_OF_PYTHON
-python "ways take turns, another one begins each round, and the first round does not count" <<-END_OF_PYTHON
+python "ways take turns, another begins each round, and the first does not count" <<-END_OF_PYTHON
 	from lib import rounds
 	order = []
 	def way(name):
@@ -98,7 +98,7 @@ python "and a second one does not disturb what the first has begun" <<-END_OF_PY
 	except SystemExit as end:
 	    assert given_back and end.code == 143, end.code
 END_OF_PYTHON
-python "an ending ends the run, also when something else fails while it is under way" <<-END_OF_PYTHON
+python "an ending ends the run, also when something fails on the way" <<-END_OF_PYTHON
 	import pathlib, sys
 	import run
 	row = pathlib.Path(sys.argv[1], "row.py")
@@ -115,6 +115,37 @@ python "an ending ends the run, also when something else fails while it is under
 	except KeyboardInterrupt:
 	    sys.exit(0)
 	raise AssertionError("the ending was lost")
+END_OF_PYTHON
+python "a program that ends with 77 is a reason, one that fails or lasts is a fault" <<-END_OF_PYTHON
+	from lib import report, setting
+	bench = setting.Bench("build")
+	bench.program = lambda name: "/bin/" + name
+	assert bench.output("echo", 1, "two") == "1 two\n"
+	def fails(kind, said, *arguments, **options):
+	    try:
+	        bench.output("sh", "-c", *arguments, **options)
+	    except kind as error:
+	        assert said in str(error), error
+	        return
+	    raise AssertionError(arguments)
+	fails(report.Skip, "none here", "echo none here >&2; exit 77")
+	fails(RuntimeError, "out of luck", "echo out of luck >&2; exit 3")
+	fails(RuntimeError, "not over", "exec sleep 60", limit_seconds=0.01)
+END_OF_PYTHON
+python "of a machine that is not there nothing is left, not even of half of one" <<-END_OF_PYTHON
+	import os, sys
+	from lib import growth
+	os.environ["TMPDIR"] = sys.argv[1] + "/trees"
+	os.mkdir(os.environ["TMPDIR"])
+	class Bench:
+	    def output(self, name, *arguments, environment):
+	        os.makedirs(environment["TMPDIR"] + "/half/of/it")
+	        raise KeyboardInterrupt
+	try:
+	    with growth.tree(Bench(), 1, 1):
+	        raise AssertionError("there is no tree")
+	except KeyboardInterrupt:
+	    assert os.listdir(os.environ["TMPDIR"]) == [], os.listdir(os.environ["TMPDIR"])
 END_OF_PYTHON
 
 if [ ! -x "$build/bench/programs/populate" ]; then

@@ -118,10 +118,15 @@ class Bus:
     def __init__(self, address, limit_seconds=120):
         self.limit_seconds, self.serial, self.pending, self.signals = limit_seconds, 0, b"", []
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.connect(address.removeprefix("unix:path=").split(",")[0])
-        self.socket.sendall(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
-        if not self.socket.recv(256).startswith(b"OK"):
-            raise BusError(f"{address} does not let us in")
+        self.socket.settimeout(limit_seconds)
+        try:
+            self.socket.connect(address.removeprefix("unix:path=").split(",")[0])
+            who = str(os.getuid()).encode().hex().encode()
+            self.socket.sendall(b"\0AUTH EXTERNAL " + who + b"\r\n")
+            if not self.socket.recv(256).startswith(b"OK"):
+                raise BusError(f"{address} does not let us in")
+        except OSError as error:
+            raise BusError(f"{address}: {error}") from None
         self.socket.sendall(b"BEGIN\r\n")
         self.name = self.call_bus("Hello")[0]
 

@@ -4,9 +4,9 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
+import tempfile
 
-from lib import rounds
+from lib import endings, rounds
 from lib.report import Row
 
 NODES = (1, 2, 4, 8, 16, 32, 64, 108, 128)
@@ -16,19 +16,20 @@ LIMIT = 1.2
 @contextlib.contextmanager
 def tree(bench, nr_nodes, nr_blocks, kind=""):
     """The directory of a recorded machine: its nodes are alike, of nr_blocks memory blocks of
-    2 GiB each. Of a "mixed" one the last block of each node is offline; so it is of an "untold" one,
-    whose zones do not say how much is online."""
-    environment = dict(os.environ)
-    if "TMPDIR" not in environment and os.access("/dev/shm", os.W_OK):
-        environment["TMPDIR"] = "/dev/shm"  # a tree is a file system's work, not the daemon's
-    arguments = [str(nr_nodes), str(nr_blocks), "2048", *filter(None, [kind])]
-    done = subprocess.run([bench.program("growth-tree"), *arguments], check=True, env=environment,
-                          stdout=subprocess.PIPE, text=True)
-    root = done.stdout.strip()
+    2 GiB each. Of a "mixed" one the last block of each node is offline; so it is of an "untold"
+    one, whose zones do not say how much is online."""
+    place = None
+    if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK):
+        place = "/dev/shm"  # a tree is a file system's work, not the daemon's
+    # Below a directory of ours, half a tree is removed as well.
+    folder = tempfile.mkdtemp(prefix="nodeinit-bench.", dir=place)
     try:
-        yield root
+        kinds = [kind] if kind else []
+        yield bench.output("growth-tree", nr_nodes, nr_blocks, 2048, *kinds,
+                           environment=dict(os.environ, TMPDIR=folder)).strip()
     finally:
-        shutil.rmtree(root)
+        with endings.put_off():
+            shutil.rmtree(folder)
 
 
 def sizes(bench, series):
@@ -38,8 +39,8 @@ def sizes(bench, series):
 
 def measure(bench, nr_of, run, nr_rounds=0):
     """run(root, size) for each size, on trees as nr_of[size] says: (nodes, blocks, kind). Sizes
-    take turns; one round more is run first and not counted. Returns for each size what run() returned,
-    round by round. nr_rounds: fewer than were asked for, where that is more."""
+    take turns; one round more is run first and not counted. Returns for each size what run()
+    returned, round by round. nr_rounds: fewer than were asked for, where that is more."""
     nr_rounds = min(bench.rounds, nr_rounds or bench.rounds)
     found = {size: [] for size in nr_of}
     with contextlib.ExitStack() as stack:
@@ -55,12 +56,8 @@ def measure(bench, nr_of, run, nr_rounds=0):
 
 def run_manager(bench, root, scene, nsec_per_mib):
     """The daemon's manager on a recorded machine: what growth-manager printed, as a dictionary."""
-    done = subprocess.run([bench.program("growth-manager"), root, f"{scene.folder}/etc", scene.bus,
-                           str(nsec_per_mib)], check=False, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise RuntimeError(f"growth-manager: {done.stderr.strip()[-400:]}")
-    return json.loads(done.stdout)
+    return json.loads(bench.output("growth-manager", root, f"{scene.folder}/etc", scene.bus,
+                                   nsec_per_mib))
 
 
 def bend(sizes, samples):

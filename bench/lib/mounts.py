@@ -5,7 +5,10 @@ import os
 import subprocess
 import tempfile
 
+from lib import endings
 from lib.report import Skip
+
+LIMIT_SECONDS = 60
 
 
 @contextlib.contextmanager
@@ -14,15 +17,16 @@ def mounted(kind, options):
     folder = tempfile.mkdtemp(prefix="nodeinit-bench.")
     try:
         done = subprocess.run(["mount", "-t", kind, "-o", options, "none", folder], check=False,
-                              stderr=subprocess.PIPE, text=True)
+                              stderr=subprocess.PIPE, text=True, timeout=LIMIT_SECONDS)
         if done.returncode:
             raise Skip(f"{kind} with {options} cannot be mounted: {done.stderr.strip()}")
         try:
             yield folder
         finally:
-            for name in os.listdir(folder):
-                os.unlink(f"{folder}/{name}")
-            subprocess.run(["umount", folder], check=True)
+            with endings.put_off():
+                for name in os.listdir(folder):
+                    os.unlink(f"{folder}/{name}")
+                subprocess.run(["umount", folder], check=True, timeout=LIMIT_SECONDS)
     finally:
         with contextlib.suppress(OSError):
             os.rmdir(folder)

@@ -21,7 +21,8 @@ def start(bench, memory_object, nr_bytes, limit_seconds=120, prefix=()):
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, start_new_session=True)
     try:
-        select.select([process.stdout], [], [], limit_seconds)
+        if not select.select([process.stdout], [], [], limit_seconds)[0]:
+            raise RuntimeError(f"QEMU with {memory_object} said nothing in {limit_seconds} s")
         seconds = time.monotonic() - begun
         process.stdin.write(b'{"execute":"qmp_capabilities"}\n{"execute":"quit"}\n')
         said, errors = process.communicate(timeout=limit_seconds)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A nodeinitd on a bus of its own, in a directory of its own."""
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -22,6 +23,16 @@ BUS_CONF = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configur
   </policy>
 </busconfig>
 """
+
+
+def end_process(process, limit_seconds=10):
+    """SIGTERM, and SIGKILL for one that does not mind that."""
+    process.terminate()
+    try:
+        process.wait(limit_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 class Scene:
@@ -54,8 +65,8 @@ class Scene:
             self.stop()
         finally:
             if self._bus_process:
-                self._bus_process.terminate()
-                self._bus_process.wait()
+                end_process(self._bus_process)
+                self._bus_process.stdout.close()
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def configure(self, pools=None, daemon=None):
@@ -81,7 +92,8 @@ class Scene:
              "--print-address=1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             start_new_session=True)
         # It says its address once it listens.
-        if not self._bus_process.stdout.readline():
+        said = self._bus_process.stdout
+        if not select.select([said], [], [], self.limit_seconds)[0] or not said.readline():
             raise RuntimeError("the bus did not start")
         self.bus = f"unix:path={path}"
 
@@ -117,8 +129,8 @@ class Scene:
         with open(f"{self.folder}/daemon.log", "wb") as log:
             begun_usec = time.clock_gettime_ns(time.CLOCK_MONOTONIC) / 1000
             self._daemon = subprocess.Popen(
-                [*wrapper, self.bench.nodeinitd, "--config", f"{self.folder}/etc", "--bus", self.bus],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment,
+                [*wrapper, self.bench.nodeinitd, "--config", f"{self.folder}/etc",
+                 "--bus", self.bus], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment,
                 start_new_session=True)
         self._await(connection.has_daemon, "be on its bus")
         return begun_usec
@@ -157,12 +169,7 @@ class Scene:
     def stop(self):
         """Ends the daemon, and waits for that; its memory is then the kernel's again."""
         if self._daemon:
-            self._daemon.terminate()
-            try:
-                self._daemon.wait(self.limit_seconds)
-            except subprocess.TimeoutExpired:
-                self._daemon.kill()
-                self._daemon.wait()
+            end_process(self._daemon, self.limit_seconds)
             self._daemon = None
         if self._connection:
             self._connection.close()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What every row is given: programs, sizes, and what this machine is."""
+import json
 import os
 import platform
 import shutil
@@ -66,15 +67,28 @@ class Bench:
         if not self.is_root:
             raise Skip(why)
 
-    def seconds(self, name, *arguments):
-        """Run a program of ours that prints how many seconds its work took."""
-        done = subprocess.run([self.program(name), *map(str, arguments)], check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def output(self, name, *arguments, limit_seconds=0, environment=None):
+        """What a program of ours prints. Skip with its words where it ends with 77; RuntimeError
+        where it fails, or is not over in time: it is killed then. By default it has five minutes,
+        and time for memory that comes as slowly as it ever does: 128 MiB/s."""
+        limit_seconds = limit_seconds or 300 + self.size_bytes // (128 * MIB)
+        try:
+            done = subprocess.run([self.program(name), *map(str, arguments)], check=False,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=limit_seconds,
+                                  env=environment)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"{name} was not over in {limit_seconds} s") from None
         if done.returncode == 77:
             raise Skip(done.stderr.strip())
         if done.returncode:
-            raise RuntimeError(f"{name}: {done.stderr.strip()}")
-        return float(done.stdout.split()[-1])
+            said = done.stderr.strip()[-400:] or f"it ended with {done.returncode}"
+            raise RuntimeError(f"{name}: {said}")
+        return done.stdout
+
+    def seconds(self, name, *arguments):
+        """Of a program of ours that prints how many its work took."""
+        return float(self.output(name, *arguments).split()[-1])
 
     def facts(self):
         """What the figures depend on, for the head of the report."""
@@ -99,7 +113,6 @@ class Bench:
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         except (OSError, subprocess.CalledProcessError):
             return {}
-        import json
         wanted = ("buildtype", "optimization", "debug", "b_lto", "b_ndebug", "b_sanitize", "c_args")
         return {"build": {option["name"]: option["value"] for option in json.loads(text)
                           if option["name"] in wanted}}

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """How long chunks still run after a cancel or a pause."""
-import subprocess
-
 from lib import huge_pages, rounds
 from lib.report import Row, Skip
 
@@ -13,14 +11,8 @@ NR_TIMES = 3  # a round
 
 
 def run(bench, how, page, nr_bytes):
-    done = subprocess.run([bench.program("cancel"), how, page, str(nr_bytes), str(bench.nr_cpus),
-                           str(bench.node), str(NR_TIMES)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode == 77:
-        raise Skip(done.stderr.strip())
-    if done.returncode:
-        raise RuntimeError(f"cancel: {done.stderr.strip()}")
-    pairs = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
+    said = bench.output("cancel", how, page, nr_bytes, bench.nr_cpus, bench.node, NR_TIMES)
+    pairs = [tuple(map(float, line.split())) for line in said.splitlines()]
     return [pair[0] / 1e3 for pair in pairs], [pair[1] / 1e3 for pair in pairs]
 
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """From just before the daemon is executed to the first region of 64 MiB that it lends."""
-import subprocess
-
 from lib import huge_pages, regions, rounds
 from lib.report import Row, Skip
 from lib.scene import Scene
@@ -19,13 +17,9 @@ def measure_page(bench, page, before_each):
     with Scene(bench, pools, {"LogLevel": "warning"}) as scene:
         for nr in range(bench.rounds + 1):
             before_each()
-            done = subprocess.run([bench.program("first-region"), scene.bus, "guests",
-                                   bench.nodeinitd, "--config", f"{scene.folder}/etc",
-                                   "--bus", scene.bus], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, check=False)
-            if done.returncode:
-                raise RuntimeError(f"first-region: {done.stderr.strip()}")
-            for samples, ms in zip(found.values(), done.stdout.split()):
+            said = bench.output("first-region", scene.bus, "guests", bench.nodeinitd,
+                                "--config", f"{scene.folder}/etc", "--bus", scene.bus)
+            for samples, ms in zip(found.values(), said.split()):
                 if nr > 0:
                     samples.append(float(ms))
     leased = found["leased"]

@@ -2,13 +2,14 @@
 """What the daemon sends over the bus while all nodes of a machine of 1 to 108 work."""
 import collections
 import contextlib
+import select
 import struct
 import subprocess
 import threading
 
 from lib import bus, growth
 from lib.report import Row
-from lib.scene import Scene
+from lib.scene import Scene, end_process
 
 NAME = "growth-bus"
 WHAT = "messages and bytes on the bus as nodes become more, with simulated memory"
@@ -18,6 +19,7 @@ NODES = (1, 8, 32, 64, 108)
 NR_BLOCKS = 32  # of a node
 NR_ROUNDS = 3  # they take what the work takes, whatever else goes on
 WORK_NSEC_PER_MIB = 203450  # 48 GiB in 5 s with two threads
+LIMIT_SECONDS = 20
 SIGNALS_MAX = 4  # of one object, a second
 
 
@@ -31,21 +33,27 @@ class Monitor:
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL)
-        self.read(24)  # the file's head: it is a monitor now, or all but
+        try:
+            # The file's head: it is a monitor now, or all but.
+            if not select.select([self.process.stdout], [], [], LIMIT_SECONDS)[0]:
+                raise RuntimeError(f"dbus-monitor said nothing in {LIMIT_SECONDS} s")
+            self.read(24)
+        except BaseException:
+            end_process(self.process)
+            raise
         self.thread = threading.Thread(target=self.listen)
         self.thread.start()
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
+        end_process(self.process)
         self.thread.join()
-        self.process.wait()
         self.process.stdout.close()
 
     def read(self, nr_bytes):
         data = self.process.stdout.read(nr_bytes)
         if len(data) < nr_bytes:
-            raise EOFError
+            raise EOFError("dbus-monitor has ended")
         return data
 
     def listen(self):
@@ -62,7 +70,7 @@ def fields(data):
 
 def measure(bench):
     def run(root, _):
-        """While nodes worked: signals and their bytes a second, and signals of the busiest object."""
+        """While nodes worked: signals and their bytes a second; signals of the busiest object."""
         with Monitor(bench, scene.bus) as monitor:
             growth.run_manager(bench, root, scene, work_nsec)
         nr_of, times, nr_bytes = collections.Counter(), [], 0

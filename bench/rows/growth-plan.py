@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """nodeinitd --plan for machines of 1 to 128 nodes and of up to 131072 memory blocks."""
-import subprocess
-
 from lib import growth
 from lib.scene import Scene
 
@@ -17,10 +15,9 @@ BLOCKS = (8, 64, 256, 512, 1024)
 
 def measure(bench):
     def plan(root, _):
-        done = subprocess.run([bench.program("growth-run"), bench.nodeinitd, "--plan", "--json",
-                               "--root", root, "--config", f"{scene.folder}/etc"], check=True,
-                              stdout=subprocess.PIPE, text=True)
-        seconds, cpu_seconds, kib = map(float, done.stdout.split())
+        said = bench.output("growth-run", bench.nodeinitd, "--plan", "--json", "--root", root,
+                            "--config", f"{scene.folder}/etc")
+        seconds, cpu_seconds, kib = map(float, said.split())
         return {"wall time": seconds, "CPU time": cpu_seconds, "peak RSS": kib}
 
     def rows_of(what, unit, nr_of):

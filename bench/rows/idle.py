@@ -12,6 +12,7 @@ from lib.setting import nr_nodes
 NAME = "idle"
 WHAT = "the daemon that is ready and has nothing to do"
 SECONDS = 10
+LIMIT_SECONDS = 20
 SETTLE_SECONDS = 3  # what is told late, four times a second at most, and what is looked at once more
 
 
@@ -34,9 +35,9 @@ def nr_calls(bench, pid, seconds):
     """System calls while it is idle, and which: (number, strace's table). None: it cannot be said."""
     try:
         tool = bench.tool("strace")
-        done = subprocess.run(["timeout", "-s", "INT", str(seconds), tool, "-c", "-f", "-qq", "-p",
-                               str(pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False)
+        done = subprocess.run(["timeout", "-s", "INT", str(seconds), tool, "-c", "-f", "-qq",
+                               "-p", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, timeout=seconds + LIMIT_SECONDS)
     except Exception:  # Skip, or no right to trace
         return None
     if "attach" in done.stdout:

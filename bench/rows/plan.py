@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """nodeinitd --plan for a machine of 108 nodes with 131 072 memory blocks and more."""
-import subprocess
-
 from lib import growth, rounds
 from lib.report import Row
 from lib.scene import Scene
@@ -16,10 +14,9 @@ POOLS = {"guests": "[Pool]\nKind=region\nPageSize=2M\nSize=50%\n[Region]\nRegion
 
 def measure(bench):
     def plan(root, _):
-        done = subprocess.run([bench.program("growth-run"), bench.nodeinitd, "--plan", "--root", root,
-                               "--config", f"{scene.folder}/etc"], check=True,
-                              stdout=subprocess.PIPE, text=True)
-        seconds, cpu_seconds, _ = map(float, done.stdout.split())
+        said = bench.output("growth-run", bench.nodeinitd, "--plan", "--root", root,
+                            "--config", f"{scene.folder}/etc")
+        seconds, cpu_seconds, _ = map(float, said.split())
         return seconds * 1e3, cpu_seconds * 1e3
 
     nr_blocks = 64 if bench.quick else NR_BLOCKS
