@@ -10,11 +10,13 @@ that is brought into service, with K, M or G. Exit 0: measured, whether or not a
 1: something could not be run that should; 2: wrong usage.
 """
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
 import pathlib
 import sys
+import time
 import traceback
 
 sys.dont_write_bytecode = True  # the source may be somebody else's
@@ -94,19 +96,57 @@ def print_head(facts):
     print(flush=True)
 
 
-def write_json(path, facts, rows):
-    """Whole or not at all: a run takes long, and what was measured is kept row by row."""
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        json.dump({"machine": facts, "rows": [row.as_json() for row in rows]}, file, indent=1)
+class Kept:
+    """The file of --json, or none. In a file there is always a whole result, of the rows so far: a
+    run takes long. To what is no file, or is open already as /dev/stdout is, goes the last one."""
+
+    def __init__(self, path, facts):
+        self.path, self.facts, self.is_good = path, facts, True
+        self.stream = self.find_stream() if path else None
+
+    def find_stream(self):
+        with contextlib.suppress(OSError):
+            found = os.stat(self.path)
+            for stream in (sys.stdout, sys.stderr):
+                if os.path.samestat(found, os.fstat(stream.fileno())):
+                    return stream
+            if not os.path.isfile(self.path):
+                return open(self.path, "w", encoding="utf-8")
+        return None
+
+    def write_to(self, file, rows):
+        json.dump({"machine": self.facts, "rows": [row.as_json() for row in rows]}, file, indent=1)
         file.write("\n")
-    os.replace(f"{path}.new", path)
+        file.flush()
+
+    def try_file(self):
+        """Before anything is measured: whether it can be written at all, which raises OSError."""
+        if self.path and not self.stream:
+            with open(f"{self.path}.new", "w", encoding="utf-8"):
+                pass
+            os.unlink(f"{self.path}.new")
+
+    def keep(self, rows, is_last=False):
+        """What cannot be written is said, and is no reason to lose the table."""
+        try:
+            if self.stream and is_last:
+                self.write_to(self.stream, rows)
+            elif self.path and not self.stream:
+                path = os.path.realpath(self.path)
+                with open(f"{path}.new", "w", encoding="utf-8") as file:
+                    self.write_to(file, rows)
+                os.replace(f"{path}.new", path)
+            self.is_good = True
+        except OSError as error:
+            self.is_good = False
+            print(f"\nrun.py: {self.path}: {error.strerror}", file=sys.stderr, flush=True)
 
 
 def measure(bench, files, keep):
     """All rows, and whether each could be run; those so far are handed to keep() now and then."""
     rows, is_whole = [], True
     for name, path in files.items():
-        what = name
+        what, begun = name, time.monotonic()
         try:
             module = load(name, path)
             what = module.WHAT
@@ -126,8 +166,8 @@ def measure(bench, files, keep):
             row.name = name
         rows += found
         keep(rows)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+        clear, seconds = "\r\033[K" if sys.stderr.isatty() else "", time.monotonic() - begun
+        print(f"{clear}{name}: done in {seconds:.0f} s", file=sys.stderr, flush=True)
     return rows, is_whole
 
 
@@ -142,15 +182,22 @@ def main():
         return 1
     bench = setting.Bench(arguments.build, arguments.rounds, arguments.size, arguments.quick)
     facts = bench.facts()
+    kept = Kept(arguments.json, facts)
+    try:
+        kept.try_file()
+    except OSError as error:
+        print(f"run.py: {arguments.json}: {error.strerror}", file=sys.stderr)
+        return 1
     print_head(facts)
     try:
-        rows, is_whole = measure(bench, files, lambda rows: arguments.json and write_json(
-            arguments.json, facts, rows))
+        rows, is_whole = measure(bench, files, kept.keep)
     except KeyboardInterrupt:
         return 130
     report.print_table(rows, sys.stdout)
     report.print_series(rows, sys.stdout)
-    return 0 if is_whole else 1
+    sys.stdout.flush()
+    kept.keep(rows, is_last=True)
+    return 0 if is_whole and kept.is_good else 1
 
 
 if __name__ == "__main__":

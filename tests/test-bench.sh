@@ -116,7 +116,7 @@ python "an ending ends the run, also when something fails on the way" <<-END_OF_
 	    sys.exit(0)
 	raise AssertionError("the ending was lost")
 END_OF_PYTHON
-python "a program that ends with 77 is a reason, one that fails or lasts is a fault" <<-END_OF_PYTHON
+python "a program that ends with 77 is a reason, one that fails or lasts a fault" <<-END_OF_PYTHON
 	from lib import report, setting
 	bench = setting.Bench("build")
 	bench.program = lambda name: "/bin/" + name
@@ -147,11 +147,42 @@ python "of a machine that is not there nothing is left, not even of half of one"
 	except KeyboardInterrupt:
 	    assert os.listdir(os.environ["TMPDIR"]) == [], os.listdir(os.environ["TMPDIR"])
 END_OF_PYTHON
+python "a result that cannot be written any more costs no table" <<-END_OF_PYTHON
+	import os, sys
+	import run
+	kept = run.Kept(sys.argv[1] + "/kept/json", {})
+	os.mkdir(sys.argv[1] + "/kept")
+	kept.try_file()
+	kept.keep([])
+	assert kept.is_good and os.listdir(sys.argv[1] + "/kept") == ["json"]
+	os.unlink(kept.path)
+	os.rmdir(sys.argv[1] + "/kept")
+	kept.keep([])
+	assert not kept.is_good
+END_OF_PYTHON
+python "and to standard output goes one result, behind the table" <<-END_OF_PYTHON
+	import contextlib, json, os, subprocess, sys
+	program = """
+	import run
+	kept = run.Kept("/dev/stdout", {})
+	kept.try_file()
+	kept.keep([])
+	print("table", flush=True)
+	kept.keep([], is_last=True)
+	"""
+	for place in (subprocess.PIPE, open(sys.argv[1] + "/out", "w+")):
+	    done = subprocess.run([sys.executable, "-c", program], stdout=place, check=True)
+	    text = done.stdout or open(sys.argv[1] + "/out", "rb").read()
+	    table, result = text.split(b"\\n", 1)
+	    assert table == b"table" and json.loads(result) == {"machine": {}, "rows": []}, text
+END_OF_PYTHON
 
 if [ ! -x "$build/bench/programs/populate" ]; then
 	left_out "a row can be measured" "$build is not built with -Dbench=true"
 else
 	exits "a row can be measured" 0 --quick --size 64M --json "$work/json" "$build" region-base
+	exits "a result that cannot be written is said before anything is measured" 1 \
+		--quick --size 64M --json "$work/none/json" "$build" region-base
 	python "and all its samples are in the JSON" <<-END_OF_PYTHON
 		import json, sys
 		with open(sys.argv[1] + "/json", encoding="utf-8") as file:
