@@ -123,7 +123,17 @@ static enum verdict judge_cost(const struct brake *brake, uint64_t cost, uint64_
 	return percent > COST_GOOD ? VERDICT_UNCLEAR : VERDICT_GOOD;
 }
 
+/* Whether it is on for the bandwidth of the work at hand, an attempt to let go included. */
+static bool is_on_for_bandwidth_of(const struct brake *brake, uint64_t kind)
+{
+	return brake->reason == BRAKE_BANDWIDTH && brake->bandwidth_kind == kind &&
+	       (brake->step > 0 || brake->is_trying);
+}
+
 /*
+ * A period in which nothing was brought says nothing of the bandwidth. Work that never brings
+ * anything, or other work than it went on for, is not held by it.
+ *
  * In a period in which the number of members changed, both took part: the best of the larger is
  * what such a period can be held against, and nothing is learned of it.
  */
@@ -138,7 +148,9 @@ static enum verdict judge_bandwidth(struct brake *brake, const struct brake_host
 	uint64_t cost;
 
 	if (bytes == 0 || work->kind != last->kind)
-		return host->are_others_busy ? VERDICT_UNCLEAR : VERDICT_GOOD;
+		return host->are_others_busy && is_on_for_bandwidth_of(brake, work->kind)
+		               ? VERDICT_UNCLEAR
+		               : VERDICT_GOOD;
 	cost = (uint64_t) ((unsigned __int128) cpu_nsec * MIB / bytes);
 	if (last->nr_active > nr_active)
 		nr_active = last->nr_active;
@@ -257,6 +269,7 @@ static void go_on(struct brake *brake, const struct brake_work *work, enum verdi
 	if (brake->step == 0 && !brake->is_trying && reason == BRAKE_BANDWIDTH && brake->nr_bad < 2)
 		return;
 	brake->reason = reason;
+	brake->bandwidth_kind = reason == BRAKE_BANDWIDTH ? work->kind : 0;
 	if (brake->is_trying) {
 		fail_try(brake);
 		return;

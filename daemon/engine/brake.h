@@ -96,8 +96,9 @@ struct brake {
 	enum brake_reason reason; /* for the last step that it went on by */
 	enum pressure_kind kind;  /* where pressure was above the limit: of what, how much */
 	unsigned percent;
-	bool is_for_cpus;      /* others had lost more CPU time than the limit */
-	unsigned full_members; /* at work when it went on */
+	uint64_t bandwidth_kind; /* for this reason: the kind of work that became slower */
+	bool is_for_cpus;        /* others had lost more CPU time than the limit */
+	unsigned full_members;   /* at work when it went on */
 
 	bool has_last;
 	struct brake_work last;

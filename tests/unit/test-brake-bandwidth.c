@@ -251,6 +251,56 @@ START_TEST(test_a_period_without_a_chunk_says_nothing)
 }
 END_TEST
 
+START_TEST(test_work_that_brings_nothing_is_not_held_by_the_bandwidth_of_other_work)
+{
+	periods(SECONDS(5));
+	others(8, 14);
+	periods(SECONDS(3));
+	ck_assert_uint_gt(w.brake.step, 2);
+	ck_assert_int_eq(w.brake.reason, BRAKE_BANDWIDTH);
+	w.work.kind = 2;
+	w.has_no_chunk = true;
+	periods(SECONDS(10));
+	ck_assert(!brake_is_on(&w.brake));
+}
+END_TEST
+
+START_TEST(test_nor_by_a_brake_that_went_on_for_pressure)
+{
+	periods(SECONDS(5));
+	others(8, 0);
+	w.lost[PRESSURE_MEMORY] = 0.25;
+	periods(4);
+	ck_assert_uint_eq(w.brake.step, 4);
+	w.lost[PRESSURE_MEMORY] = 0;
+	w.has_no_chunk = true;
+	periods(SECONDS(10));
+	ck_assert(!brake_is_on(&w.brake));
+}
+END_TEST
+
+START_TEST(test_an_attempt_in_which_no_chunk_ends_is_not_over)
+{
+	/* let go of to the last step, which hurts; its chunks are long */
+	w.nr_full = 1;
+	periods(SECONDS(5));
+	others(4, 14);
+	periods(2);
+	ck_assert_uint_eq(w.brake.step, 1);
+	others(4, 0);
+	periods(BRAKE_GOOD_MIN + 1);
+	ck_assert_uint_eq(w.brake.step, 0);
+	ck_assert(w.brake.is_trying);
+	w.has_no_chunk = true;
+	periods(2 * BRAKE_TRY);
+	ck_assert(w.brake.is_trying);
+	w.has_no_chunk = false;
+	others(4, 14);
+	periods(1);
+	ck_assert_uint_eq(w.brake.step, 1);
+}
+END_TEST
+
 START_TEST(test_after_other_work_the_first_look_is_compared_with_nothing)
 {
 	others(2, 0);
@@ -465,6 +515,10 @@ int main(void)
 	tcase_add_test(tc, test_more_members_are_not_held_against_the_best_of_fewer);
 	tcase_add_test(tc, test_a_clock_that_slows_down_by_resting_does_not_hold_the_brake);
 	tcase_add_test(tc, test_a_period_without_a_chunk_says_nothing);
+	tcase_add_test(tc,
+	               test_work_that_brings_nothing_is_not_held_by_the_bandwidth_of_other_work);
+	tcase_add_test(tc, test_nor_by_a_brake_that_went_on_for_pressure);
+	tcase_add_test(tc, test_an_attempt_in_which_no_chunk_ends_is_not_over);
 	tcase_add_test(tc, test_after_other_work_the_first_look_is_compared_with_nothing);
 	tcase_add_test(tc, test_more_kinds_of_work_than_there_is_room_for_are_forgotten);
 	tcase_add_test(tc, test_noise_and_a_foreground_do_not_make_it_flutter);
