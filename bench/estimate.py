@@ -4,8 +4,8 @@
 
     bench/estimate.py [RESULT.json]
 
-Rates are those below, or where a row of RESULT.json (of bench/run.py) has them, what the middle half of
-its samples says. Each figure is a range, as its rates are.
+Rates are those below, or where a row of RESULT.json (of bench/run.py) has them, what the middle
+half of its samples says. Each figure is a range, as its rates are.
 """
 import json
 import statistics

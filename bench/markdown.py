@@ -20,7 +20,9 @@ import re
 import statistics
 import sys
 
-import estimate
+sys.dont_write_bytecode = True  # the source may be somebody else's
+
+import estimate  # noqa: E402
 
 NOTHING = ["Not in this result."]
 MARK = re.compile(r"(<!-- bench: (?!end)([^>]*?) -->\n).*?(<!-- bench: end -->)", re.S)
@@ -66,8 +68,9 @@ def machine(result):
     gib = facts["memory_bytes"] / (1 << 30)
     return [f"{facts['cpu']}{', a virtual machine' if facts['hypervisor'] else ''}: "
             f"{facts['cpus_usable']} CPUs, {facts['nodes']} "
-            f"{'node' if facts['nodes'] == 1 else 'nodes'}, {gib:.1f} GiB; Linux {facts['kernel'].split('-')[0]}; "
-            f"{facts['daemon']}, {build.get('buildtype', 'unknown')}; {facts['rounds']} rounds of "
+            f"{'node' if facts['nodes'] == 1 else 'nodes'}, {gib:.1f} GiB; "
+            f"Linux {facts['kernel'].split('-')[0]}; {facts['daemon']}, "
+            f"{build.get('buildtype', 'unknown')}; {facts['rounds']} rounds of at most "
             f"{number(facts['size_bytes'] / (1 << 30))} GiB each."]
 
 

@@ -147,8 +147,8 @@ def draw(result):
     rows = {row["what"]: row for row in result["rows"]}
     nr_lines = -(-len(PANELS) // COLUMNS)
     width, height = COLUMNS * WIDTH + 10, nr_lines * HEIGHT + 10
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-           f'height="{height}" font-family="Helvetica, Arial, sans-serif" font-size="13" '
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+           f'width="{width}" height="{height}" font-family="Helvetica, Arial, sans-serif" font-size="13" '
            f'fill="{INK}" role="img" aria-labelledby="title">')
     yield "<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->"
     yield ('<title id="title">What plan, readiness, bus and memory cost as nodes and memory blocks '

@@ -65,7 +65,6 @@ def measure_page(bench, page, nr_bytes, region_bytes, goal, before_each):
 
 def measure_hugetlb(bench, page):
     """All pages are in the kernel's pool before, for the loop as for the daemon."""
-    page_bytes = PAGE_BYTES[page]
     bench.need_root("only root may add huge pages")
     nr_bytes, region_bytes = hugetlb_sizes(page, *sizes(bench))
     page_bytes = PAGE_BYTES[page]

@@ -38,14 +38,6 @@ def median(samples):
     return statistics.median(samples)
 
 
-def low(samples):
-    return min(samples)
-
-
-def high(samples):
-    return max(samples)
-
-
 def ratios(a, b):
     """a / b, round by round. What is quoted is their median, with least and most."""
     return [x / y for x, y in zip(a, b)]

@@ -130,8 +130,8 @@ class Scene:
             begun_usec = time.clock_gettime_ns(time.CLOCK_MONOTONIC) / 1000
             self._daemon = subprocess.Popen(
                 [*wrapper, self.bench.nodeinitd, "--config", f"{self.folder}/etc",
-                 "--bus", self.bus], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment,
-                start_new_session=True)
+                 "--bus", self.bus], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                env=environment, start_new_session=True)
         self._await(connection.has_daemon, "be on its bus")
         return begun_usec
 

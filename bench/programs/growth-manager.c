@@ -8,11 +8,17 @@
  * ROOT is what growth-tree printed, CONFIG a directory with pools of kind region and base pages,
  * BUS an address. Filling a MiB is a sleep of NSEC ns (0: not even that), so that a machine of any
  * size fits. Everything else is the daemon's own: probe, plan, threads, looks, sd-bus. Ends when it
- * is ready, and prints as JSON what that took: seconds              from just before manager_new()
- * to readiness simulated_seconds    of these, filling: of the thread that filled longest
+ * is ready, and prints as JSON what that took:
+ *
+ *     seconds              from just before manager_new() to readiness
+ *     simulated_seconds    of these, filling: of the thread that filled longest
  *     start_seconds        manager_new() and manager_start(): probe, plan, threads, first look
- *     main_cpu_seconds     of the main thread; cpu_seconds: of all
- *     nr_turns             of the loop; nr_threads: most that were seen; peak_rss_kib
+ *     main_cpu_seconds     of the main thread
+ *     cpu_seconds          of all threads
+ *     nr_turns             of the loop
+ *     nr_threads           most that were seen
+ *     peak_rss_kib         most memory at any time
+ *     bytes                in service in the end
  */
 #include <errno.h>
 #include <ev.h>

@@ -46,7 +46,7 @@ _Noreturn static void become(char **command)
 int main(int argc, char **argv)
 {
 	struct rusage used;
-	double begun;
+	double begun_seconds;
 	pid_t pid;
 	int status;
 
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		fputs("usage: growth-run COMMAND...\n", stderr);
 		return STATUS_USAGE;
 	}
-	begun = now_seconds();
+	begun_seconds = now_seconds();
 	pid = fork();
 	if (pid < 0)
 		return STATUS_NOT_RUN;
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		become(argv + 1);
 	if (wait4(pid, &status, 0, &used) < 0)
 		return STATUS_NOT_RUN;
-	printf("%.6f %.6f %ld\n", now_seconds() - begun,
+	printf("%.6f %.6f %ld\n", now_seconds() - begun_seconds,
 	       seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime), used.ru_maxrss);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_NOT_RUN;
 }

@@ -96,10 +96,11 @@ static struct file file_new(unsigned flags)
 
 static void *populate_chunks(void *unused)
 {
-	uint64_t at;
+	uint64_t at_bytes;
 
-	while ((at = atomic_fetch_add(&work.next, work.chunk_bytes)) < work.bytes) {
-		char *address = work.files[at / work.file_bytes].address + at % work.file_bytes;
+	while ((at_bytes = atomic_fetch_add(&work.next, work.chunk_bytes)) < work.bytes) {
+		char *address =
+			work.files[at_bytes / work.file_bytes].address + at_bytes % work.file_bytes;
 
 		while (madvise(address, work.chunk_bytes, MADV_POPULATE_WRITE) < 0)
 			if (errno != EINTR && errno != EAGAIN)
@@ -112,8 +113,8 @@ static void *write_file(void *unused)
 {
 	int fd = work.files[atomic_fetch_add(&work.next, 1)].fd;
 
-	for (uint64_t at = 0; at < work.file_bytes; at += WRITE_BYTES)
-		if (pwrite(fd, zeroes, WRITE_BYTES, (off_t) at) != (ssize_t) WRITE_BYTES)
+	for (uint64_t at_bytes = 0; at_bytes < work.file_bytes; at_bytes += WRITE_BYTES)
+		if (pwrite(fd, zeroes, WRITE_BYTES, (off_t) at_bytes) != (ssize_t) WRITE_BYTES)
 			fail("pwrite");
 	return unused;
 }
@@ -122,10 +123,11 @@ static void *store_chunks(void *unused)
 {
 #ifdef __SSE2__
 	const __m128i zero = _mm_setzero_si128();
-	uint64_t at;
+	uint64_t at_bytes;
 
-	while ((at = atomic_fetch_add(&work.next, work.chunk_bytes)) < STORE_ROUNDS * work.bytes) {
-		__m128i *to = (__m128i *) (void *) (work.files[0].address + at % work.bytes);
+	while ((at_bytes = atomic_fetch_add(&work.next, work.chunk_bytes)) <
+	       STORE_ROUNDS * work.bytes) {
+		__m128i *to = (__m128i *) (void *) (work.files[0].address + at_bytes % work.bytes);
 
 		for (uint64_t i = 0; i < work.chunk_bytes / sizeof(zero); i++)
 			_mm_stream_si128(to + i, zero);
@@ -181,8 +183,8 @@ static void check_huge(void)
 		if (mmap(address, work.file_bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
 		         work.files[i].fd, 0) == MAP_FAILED)
 			fail("mmap");
-		for (uint64_t at = 0; at < work.file_bytes; at += WRITE_BYTES)
-			(void) *(volatile char *) (address + at);
+		for (uint64_t at_bytes = 0; at_bytes < work.file_bytes; at_bytes += WRITE_BYTES)
+			(void) *(volatile char *) (address + at_bytes);
 		smaps = fopen("/proc/self/smaps", "re");
 		if (!smaps)
 			fail("smaps");
@@ -222,7 +224,7 @@ static void populate_thp(void)
 static double store(void)
 {
 	static struct file file;
-	double begun;
+	double begun_seconds;
 
 #ifndef __SSE2__
 	fprintf(stderr, "no such stores on this architecture\n");
@@ -237,14 +239,14 @@ static double store(void)
 	memset(file.address, 1, work.bytes);
 	work.files = &file;
 	work.chunk_bytes = WRITE_BYTES;
-	begun = now_seconds();
+	begun_seconds = now_seconds();
 	run(store_chunks);
-	return (now_seconds() - begun) / STORE_ROUNDS;
+	return (now_seconds() - begun_seconds) / STORE_ROUNDS;
 }
 
 int main(int argc, char **argv)
 {
-	double begun = now_seconds(), seconds = 0;
+	double begun_seconds = now_seconds(), seconds = 0;
 	uint64_t page_bytes = argc == 6 && strcmp(argv[1], "1G") == 0 ? 1024 * MIB : 2 * MIB;
 	unsigned shift = page_bytes == 2 * MIB ? 21 : 30;
 
@@ -274,7 +276,7 @@ int main(int argc, char **argv)
 	else
 		populate(MFD_HUGETLB | shift << HUGE_SHIFT, page_bytes);
 	if (seconds <= 0)
-		seconds = now_seconds() - begun;
+		seconds = now_seconds() - begun_seconds;
 	if (strcmp(argv[1], "thp") == 0)
 		check_huge();
 	printf("%.6f\n", seconds);

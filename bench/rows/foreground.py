@@ -149,8 +149,8 @@ def measure_work(bench, scene, page, work, nr_threads, before_each, goal, wrappe
                rounds.median(ratios) >= goal if goal else None,
                {f"{label}: alone": [one[1] / 1e9 for one in found],
                 f"{label}: with deferred work": [one[2] / 1e9 for one in found]},
-               f"{label}: the daemon in {place}; Node.Braked was true at {braked} of {looks} looks; "
-               f"the daemon brought {rates:.2f} GiB/s into service meanwhile, seen for "
+               f"{label}: the daemon in {place}; Node.Braked was true at {braked} of {looks} "
+               f"looks; the daemon brought {rates:.2f} GiB/s into service meanwhile, seen for "
                f"{rounds.median([one[6] for one in found]):.2f} s a round",
                series_unit="G/s")
 

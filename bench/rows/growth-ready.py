@@ -32,7 +32,8 @@ def measure(bench):
                               NR_ROUNDS)
 
     def row(found, what, key, unit="s", note="", is_goal=True):
-        work = f"{2.4 / (5 if bench.quick else 1):.1f} s of filling" if found is busy else "no filling"
+        fill_seconds = 2.4 / (5 if bench.quick else 1)
+        work = f"{fill_seconds:.1f} s of filling" if found is busy else "no filling"
         return growth.row(f"ready, {work}: {what}", nodes, "nodes", growth.pick(found, key), unit,
                           note, is_goal)
 

@@ -13,7 +13,7 @@ NAME = "idle"
 WHAT = "the daemon that is ready and has nothing to do"
 SECONDS = 10
 LIMIT_SECONDS = 20
-SETTLE_SECONDS = 3  # what is told late, four times a second at most, and what is looked at once more
+SETTLE_SECONDS = 3  # what is told late, four times a second at most, and one look more
 
 
 def status(pid, task=None):
@@ -32,7 +32,7 @@ def nr_switches(pid):
 
 
 def nr_calls(bench, pid, seconds):
-    """System calls while it is idle, and which: (number, strace's table). None: it cannot be said."""
+    """System calls while it is idle. None: it cannot be said."""
     try:
         tool = bench.tool("strace")
         done = subprocess.run(["timeout", "-s", "INT", str(seconds), tool, "-c", "-f", "-qq",
@@ -66,10 +66,10 @@ def measure(bench):
     rows = [Row(f"wake-ups of its {words['Threads']} threads in {seconds} s", "0", nr_wakes, "",
                 nr_wakes == 0),
             Row(f"RSS with {nr_nodes()} nodes", f"≤ {limit_kib} KiB", rss, "KiB", rss <= limit_kib,
-                note=f"RSS: {words['RssAnon']} KiB of its own, {words['RssFile']} KiB of programs and "
-                     f"libraries, {words['RssShmem']} KiB of shared memory"),
-            Row(f"page tables, {nr_bytes >> 20} MiB of base pages in service", "given back: ≤ 1 MiB",
-                tables, "KiB", tables <= 1024,
+                note=f"RSS: {words['RssAnon']} KiB of its own, {words['RssFile']} KiB of programs "
+                     f"and libraries, {words['RssShmem']} KiB of shared memory"),
+            Row(f"page tables, {nr_bytes >> 20} MiB of base pages in service",
+                "given back: ≤ 1 MiB", tables, "KiB", tables <= 1024,
                 note=f"while mapped, the regions' page tables are {mapped_kib} KiB")]
     if calls is not None:
         rows.insert(1, Row(f"system calls in {seconds} s", "0", calls, "", calls == 0))

@@ -32,10 +32,11 @@ def measure_size(bench, page, nr_bytes, own):
     pools = {"guests": regions.pool(bench, page, nr_bytes, nr_bytes)}
     with Scene(bench, pools, {"LogLevel": "warning"}) as scene:
         scene.start()
-        lease = (bench.meminitctl, f"--bus={scene.bus}", "lease", "guests", f"{nr_bytes // MIB}M", "--")
+        lease = (bench.meminitctl, f"--bus={scene.bus}", "lease", "guests", f"{nr_bytes // MIB}M",
+                 "--")
         ways = {"leased": lambda: qemu.start(bench, LEASED, nr_bytes, prefix=lease)}
         for way, memory_object in own.items():
-            ways[way] = lambda memory_object=memory_object: qemu.start(bench, memory_object, nr_bytes)
+            ways[way] = lambda own=memory_object: qemu.start(bench, own, nr_bytes)
         return rounds.interleave(ways, bench.rounds, lambda: wait_whole(scene, nr_bytes))
 
 
