@@ -54,6 +54,7 @@ static void look_at_cpus(struct brake_host *host, const struct brake_sample *sam
 	waited_usec = bytes_left(now->waits.host_nsec - last->waits.host_nsec,
 	                         now->waits.own_nsec - last->waits.own_nsec) /
 	              1000;
+	host->is_loss_of_whole_cpu = bytes_add(ran_usec, waited_usec) >= period_usec;
 	if (bytes_add(ran_usec, waited_usec) >= period_usec / 10)
 		host->cpu_loss_percent = (unsigned) bytes_min(part_percent(waited_usec, ran_usec),
 		                                              part_percent(own_usec, ran_usec));
@@ -79,6 +80,7 @@ void brake_host_look(struct brake_host *host, const struct brake_sample *sample)
 	host->is_known = host->has_last && period_usec > 0;
 	host->percent = host->cpu_loss_percent = 0;
 	host->are_others_busy = host->has_cpu_loss = host->is_cpu_loss_unclear = false;
+	host->is_loss_of_whole_cpu = false;
 	if (host->is_known)
 		look_at_cpus(host, sample, period_usec);
 	for (unsigned kind = 0; host->is_known && kind < NR_PRESSURES; kind++) {

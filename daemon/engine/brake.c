@@ -35,7 +35,8 @@ static const unsigned rests_percent[] = { 100, 300, 700, 1500 };
 
 /*
  * Whoever loses that much gets hardly more than we do. Then fewer members do not help before there
- * is one, and that one only by long rests: steps in between would cost others a period each.
+ * is one, and that one only by long rests: steps in between would cost others a period each. Of
+ * somebody who hardly computes, a single period may be noise.
  */
 #define CPU_LOSS_WORST 40
 
@@ -182,6 +183,11 @@ static bool is_on_for_cpus(const struct brake *brake)
 	return brake->is_for_cpus && (brake->step > 0 || brake->is_trying);
 }
 
+static bool is_worst_loss(const struct brake_host *host, unsigned limit_percent)
+{
+	return host->cpu_loss_percent > bytes_max(limit_percent, CPU_LOSS_WORST);
+}
+
 /*
  * What judge_pressure() does not know: that CPU time is counted, and what for the brake is on. The
  * limit, where it is less than what others may go on losing, is left to it.
@@ -195,7 +201,7 @@ static enum verdict judge_cpus(const struct brake *brake, const struct brake_hos
 		return VERDICT_GOOD;
 	if (host->is_cpu_loss_unclear)
 		return VERDICT_UNCLEAR;
-	if (host->cpu_loss_percent > bytes_max(limit_percent, CPU_LOSS_WORST))
+	if (is_worst_loss(host, limit_percent) && (host->is_loss_of_whole_cpu || brake->was_worst))
 		return VERDICT_WORST;
 	if (is_on_for_cpus(brake)) {
 		bad_percent = CPU_LOSS_BAD;
@@ -314,6 +320,7 @@ static void judge(struct brake *brake, const struct brake_host *host, const stru
 		bandwidth = VERDICT_UNCLEAR;
 	if (brake->is_settling && cpus >= VERDICT_BAD)
 		cpus = VERDICT_UNCLEAR;
+	brake->was_worst = is_worst_loss(host, limit_percent);
 	brake->is_settling = false;
 	if (pressure >= VERDICT_BAD) {
 		brake->kind = host->kind;
@@ -342,6 +349,8 @@ void brake_look(struct brake *brake, const struct brake_host *host, const struct
 	}
 	if (host->is_known && brake->has_last)
 		judge(brake, host, work, limit_percent);
+	else
+		brake->was_worst = false;
 	brake->last = *work;
 	brake->has_last = true;
 }
@@ -357,7 +366,7 @@ void brake_release(struct brake *brake)
 	brake->reason = BRAKE_NO_REASON;
 	brake->nr_bad = brake->nr_good = brake->nr_rested = 0;
 	brake->nr_good_wanted = brake->nr_rested_wanted = 0;
-	brake->is_trying = brake->is_settling = brake->is_for_cpus = false;
+	brake->is_trying = brake->is_settling = brake->is_for_cpus = brake->was_worst = false;
 }
 
 bool brake_is_on(const struct brake *brake)

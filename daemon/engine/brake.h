@@ -63,6 +63,7 @@ struct brake_host {
 	bool has_cpu_loss;        /* what others lost of CPU time is counted; else PSI has it */
 	bool is_cpu_loss_unclear; /* but not for this period: CPUs or threads of ours have gone */
 	unsigned cpu_loss_percent;
+	bool is_loss_of_whole_cpu; /* they ran and waited for as long as one CPU has, or longer */
 };
 
 /* Take a sample. */
@@ -103,14 +104,15 @@ struct brake {
 	bool has_last;
 	struct brake_work last;
 
-	unsigned nr_bad, nr_good;  /* periods in a row */
-	unsigned nr_good_wanted;   /* 0: BRAKE_GOOD_MIN */
-	bool is_trying;            /* a step back was taken a moment ago */
-	bool is_unrested;          /* of one member without rests, not of one step */
-	unsigned nr_tried;         /* periods since then */
-	unsigned back_step;        /* where it goes when that was wrong */
-	bool is_settling;          /* it was, in the last period */
-	unsigned nr_rested;        /* bad periods with rests */
+	unsigned nr_bad, nr_good; /* periods in a row */
+	unsigned nr_good_wanted;  /* 0: BRAKE_GOOD_MIN */
+	bool is_trying;           /* a step back was taken a moment ago */
+	bool is_unrested;         /* of one member without rests, not of one step */
+	unsigned nr_tried;        /* periods since then */
+	unsigned back_step;       /* where it goes when that was wrong */
+	bool is_settling;         /* it was, in the last period */
+	bool was_worst;           /* others had lost more than two fifths of their CPU time in it */
+	unsigned nr_rested;       /* bad periods with rests */
 	unsigned nr_rested_wanted; /* 0: BRAKE_REST_MIN */
 
 	struct brake_best bests[BRAKE_BESTS_MAX];

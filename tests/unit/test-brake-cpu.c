@@ -15,20 +15,26 @@ static unsigned rest_percent(void)
 	return brake_setting(&w.brake).rest_percent;
 }
 
-/* Let one period pass in which others lose @percent of the time of one CPU, whatever we do. */
-static void lose(double percent)
+/* Let one period pass in which others lose @percent of the time of @nr_cpus, whatever we do. */
+static void lose_of(double percent, double nr_cpus)
 {
 	struct pressure_waits *waits = &w.now.pressure.waits;
+	double waited = percent / 100 * nr_cpus;
 
 	w.now.at_usec += PERIOD_USEC;
 	w.now.own_cpu_usec += PERIOD_USEC;
-	w.now.pressure.busy_usec += (uint64_t) ((2 - percent / 100) * PERIOD_USEC);
-	waits->host_nsec += (uint64_t) (percent / 100 * PERIOD_USEC * 1000);
+	w.now.pressure.busy_usec += (uint64_t) ((1 + nr_cpus - waited) * PERIOD_USEC);
+	waits->host_nsec += (uint64_t) (waited * PERIOD_USEC * 1000);
 	w.work.nr_active = w.nr_full;
 	w.work.background_bytes += MIB;
 	w.work.background_cpu_nsec += (uint64_t) COST;
 	brake_host_look(&w.host, &w.now);
 	brake_look(&w.brake, &w.host, &w.work, w.limit);
+}
+
+static void lose(double percent)
+{
+	lose_of(percent, 1);
 }
 
 /* Loop test: CPUs. */
@@ -245,6 +251,70 @@ START_TEST(test_a_loss_of_two_fifths_takes_two_steps_and_one_above_all_but_one)
 }
 END_TEST
 
+/* Loop test: CPUs. */
+START_TEST(test_one_noisy_period_of_a_small_load_is_no_reason_for_all_but_one)
+{
+	cpus(sizes[_i], sizes[_i], EQUALS);
+	periods(SECONDS(5));
+	for (unsigned i = 0; i < SECONDS(60); i++) {
+		if (i % SECONDS(6) == 0) {
+			lose_of(90, 0.5);
+			ck_assert_uint_eq(w.host.cpu_loss_percent, 90);
+			ck_assert_uint_eq(w.brake.step, 2);
+		} else {
+			lose_of(0, 0.5);
+		}
+		ck_assert_uint_le(rest_percent(), 100);
+	}
+	ck_assert(!brake_is_on(&w.brake));
+}
+END_TEST
+
+/* Loop test: CPUs. */
+START_TEST(test_a_second_one_in_a_row_is)
+{
+	cpus(sizes[_i], sizes[_i], EQUALS);
+	periods(SECONDS(5));
+	lose_of(90, 0.9);
+	lose_of(90, 0.9);
+	ck_assert_uint_eq(brake_setting(&w.brake).nr_members, 1);
+	ck_assert_uint_eq(rest_percent(), 700);
+	/* not when something lies between: a better period, one that nobody looked at, or one
+	   that tells of nothing */
+	for (unsigned i = 0; i < 3; i++) {
+		brake_release(&w.brake);
+		lose_of(90, 0.9);
+		ck_assert_uint_eq(w.brake.step, 2);
+		if (i == 0)
+			lose_of(4, 0.9);
+		else if (i == 1)
+			brake_skip(&w.brake);
+		else
+			w.now.pressure.waits.nr_cpus++;
+		if (i > 0)
+			lose_of(90, 0.9);
+		ck_assert_uint_eq(w.brake.step, 2);
+		lose_of(90, 0.9);
+		ck_assert_uint_le(w.brake.step, 4);
+	}
+}
+END_TEST
+
+/* Loop test: CPUs. */
+START_TEST(test_a_load_that_begins_within_a_period_has_nearly_all_within_a_second)
+{
+	cpus(sizes[_i], sizes[_i], EQUALS);
+	periods(SECONDS(5));
+	/* a fifth of the period, the load on each CPU */
+	lose_of(50, 0.2 * sizes[_i]);
+	w.computing = sizes[_i];
+	periods(SECONDS(1) - 1);
+	ck_assert_uint_eq(brake_setting(&w.brake).nr_members, 1);
+	ck_assert_double_ge(computing_percent(SECONDS(2)), 93);
+	ck_assert_double_ge(computing_percent(SECONDS(60)), 96);
+}
+END_TEST
+
 START_TEST(test_once_it_is_on_for_cpus_others_may_lose_little)
 {
 	cpus(2, 8, EQUALS);
@@ -420,6 +490,12 @@ int main(void)
 	tcase_add_test(tc, test_where_no_cgroup_is_ours_the_loss_is_known_all_the_same);
 	tcase_add_test(tc, test_a_loss_above_the_limit_takes_one_step);
 	tcase_add_test(tc, test_a_loss_of_two_fifths_takes_two_steps_and_one_above_all_but_one);
+	tcase_add_loop_test(tc, test_one_noisy_period_of_a_small_load_is_no_reason_for_all_but_one,
+	                    0, ELEMENTS(sizes));
+	tcase_add_loop_test(tc, test_a_second_one_in_a_row_is, 0, ELEMENTS(sizes));
+	tcase_add_loop_test(tc,
+	                    test_a_load_that_begins_within_a_period_has_nearly_all_within_a_second,
+	                    0, ELEMENTS(sizes));
 	tcase_add_test(tc, test_once_it_is_on_for_cpus_others_may_lose_little);
 	tcase_add_test(tc, test_the_last_attempt_is_held_to_the_little_too);
 	tcase_add_loop_test(tc, test_a_brake_for_something_else_lets_cpus_have_the_limit, 0, 2);
