@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/size.h"
 #include "brakes.h"
 #include "manager-state.h"
 #include "messages.h"
@@ -69,7 +70,9 @@ static void say(struct manager *manager, const struct managed_node *node)
 	const char *kind = pressure_text(brake->kind);
 	char node_field[FIELD_MAX], reason_field[FIELD_MAX], why[FIELD_MAX] = "";
 	const char *fields[] = { MESSAGE_BRAKE, node_field, reason_field };
-	unsigned nr_members = brake_setting(brake).nr_members;
+	/* all of them, while one that rested is tried without */
+	unsigned nr_members =
+		(unsigned) bytes_min(brake_setting(brake).nr_members, brake->full_members);
 
 	(void) snprintf(node_field, sizeof(node_field), "NODEINIT_NODE=%u", node->node_id);
 	if (!brake_is_on(brake)) {

@@ -232,6 +232,36 @@ START_TEST(test_a_brake_that_comes_and_goes_is_logged_once_a_minute)
 }
 END_TEST
 
+static bool is_said(void)
+{
+	return nr_lines_with("node 0: braked: ") == 1;
+}
+
+static bool is_one_in_background(void)
+{
+	return node_0()->worker_status.is_background && node_0()->worker_status.nr_active == 1;
+}
+
+START_TEST(test_the_only_thread_that_is_tried_without_rests_is_one_of_one)
+{
+	struct brake *brake;
+
+	daemon_write_conf(&d, "[Daemon]\nThreads=1\n");
+	daemon_write_pool(&d, "guests", pool_of_node_0);
+	memory_model_gate_close();
+	start();
+	run_until(is_a_chunk_at_the_gate, "work has begun");
+	memory_model_gate_open(NR_EARLY_CHUNKS);
+	run_until(is_one_in_background, "the rest has begun");
+	brake = &node_0()->brake;
+	brake->full_members = 1;
+	brake->reason = BRAKE_BANDWIDTH;
+	brake->is_trying = brake->is_unrested = true;
+	run_until(is_said, "said");
+	ck_assert_uint_eq(nr_lines_with("wanted by others, 1 of 1 threads"), 1);
+}
+END_TEST
+
 START_TEST(test_with_a_limit_of_0_nobody_looks_and_nothing_is_braked)
 {
 	kernel_model_refuse_reads(model, "/proc/stat", EIO);
@@ -373,6 +403,7 @@ int main(void)
 	tcase_add_test(tc, test_while_others_wait_fewer_members_work_and_everybody_is_told);
 	tcase_add_test(tc, test_while_others_wait_for_cpus_one_member_works);
 	tcase_add_test(tc, test_a_brake_that_comes_and_goes_is_logged_once_a_minute);
+	tcase_add_test(tc, test_the_only_thread_that_is_tried_without_rests_is_one_of_one);
 	tcase_add_test(tc, test_with_a_limit_of_0_nobody_looks_and_nothing_is_braked);
 	tcase_add_test(tc, test_a_reload_changes_the_limit_for_work_at_hand);
 	tcase_add_test(tc, test_early_parts_are_not_braked);
