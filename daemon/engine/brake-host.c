@@ -25,10 +25,24 @@ static unsigned part_percent(uint64_t part_usec, uint64_t rest_usec)
 	                                         (bytes_mul(part_usec, 100) % whole_usec > 0));
 }
 
+/* One crew may end in the period in which another one begins. */
+static bool is_thread_gone(const struct pressure_waits *now, const struct pressure_waits *last)
+{
+	for (unsigned i = 0; i < last->nr_own_threads; i++) {
+		bool is_there = false;
+
+		for (unsigned k = 0; k < now->nr_own_threads && !is_there; k++)
+			is_there = now->own_threads[k] == last->own_threads[i];
+		if (!is_there)
+			return true;
+	}
+	return false;
+}
+
 /* Counters that go when what they count goes: see pressure.h. */
 static bool is_gap(const struct pressure_waits *now, const struct pressure_waits *last)
 {
-	return now->nr_cpus != last->nr_cpus || now->nr_own_threads < last->nr_own_threads ||
+	return now->nr_cpus != last->nr_cpus || is_thread_gone(now, last) ||
 	       now->host_nsec < last->host_nsec || now->own_nsec < last->own_nsec;
 }
 

@@ -14,10 +14,10 @@
 
 /*
  * /proc/stat, /proc/schedstat: lines for each CPU, a number for each interrupt; more than a page on
- * any larger machine.
+ * any larger machine. The kernel writes all of it anew for each attempt to read it, so there is
+ * one; of a buffer of that size only what is written to takes memory.
  */
-#define STAT_BYTES_FIRST (64 * 1024)
-#define STAT_BYTES_MAX   (8 * 1024 * 1024)
+#define STAT_BYTES_MAX (8 * 1024 * 1024)
 
 static const char *const pressure_texts[NR_PRESSURES] = {
 	[PRESSURE_CPU] = "cpu",
@@ -116,24 +116,6 @@ static void read_own(struct kernel *kernel, struct pressure_sample *sample)
 	}
 }
 
-/* The whole text, also where only a part of it is wanted. NULL where there is none. */
-static char *stat_text(struct kernel *kernel, const char *path)
-{
-	for (size_t bytes = STAT_BYTES_FIRST; bytes <= STAT_BYTES_MAX; bytes *= 4) {
-		scoped(freep) char *text = malloc(bytes);
-		int r;
-
-		if (!text)
-			return NULL;
-		r = kernel_read_text(kernel, text, bytes, "%s", path);
-		if (r >= 0)
-			return take(text);
-		if (r != -E2BIG)
-			return NULL;
-	}
-	return NULL;
-}
-
 /* The words after "cpu" in /proc/stat, see proc(5). What guests take is within user and nice. */
 enum {
 	STAT_USER,
@@ -146,14 +128,14 @@ enum {
 	NR_STATS,
 };
 
-static void read_busy(struct kernel *kernel, struct pressure_sample *sample)
+static void read_busy(struct kernel *kernel, char *text, struct pressure_sample *sample)
 {
-	scoped(freep) char *text = stat_text(kernel, "/proc/stat");
 	long ticks_per_second = sysconf(_SC_CLK_TCK);
 	uint64_t ticks[NR_STATS], busy_ticks;
 	const char *at;
 
-	if (!text || ticks_per_second <= 0 || strncmp(text, "cpu ", strlen("cpu ")) != 0)
+	if (kernel_read_text(kernel, text, STAT_BYTES_MAX, "/proc/stat") < 0 ||
+	    ticks_per_second <= 0 || strncmp(text, "cpu ", strlen("cpu ")) != 0)
 		return;
 	at = text + strlen("cpu ");
 	for (unsigned i = 0; i < NR_STATS; i++) {
@@ -221,10 +203,16 @@ struct own_waits {
 static int add_thread(const char *tid, void *arg)
 {
 	const struct own_waits *own = arg;
-	uint64_t words[3];
+	struct pressure_waits *waits = own->waits;
+	uint64_t words[3], thread;
 	char text[128];
+	const char *end;
 	int r;
 
+	if (!number_at(tid, &end, &thread) || *end != '\0')
+		return -EINVAL;
+	if (waits->nr_own_threads == ELEMENTS(waits->own_threads))
+		return -E2BIG;
 	r = kernel_read_text(own->kernel, text, sizeof(text), "/proc/self/task/%s/schedstat", tid);
 	/* it has ended meanwhile */
 	if (r == -ENOENT || r == -ESRCH)
@@ -233,18 +221,18 @@ static int add_thread(const char *tid, void *arg)
 		return r;
 	if (!words_at(text, ELEMENTS(words), words))
 		return -EINVAL;
-	own->waits->own_nsec = bytes_add(own->waits->own_nsec, words[1]);
-	own->waits->nr_own_threads++;
+	waits->own_nsec = bytes_add(waits->own_nsec, words[1]);
+	waits->own_threads[waits->nr_own_threads++] = thread;
 	return 0;
 }
 
-static void read_waits(struct kernel *kernel, struct pressure_waits *ret)
+static void read_waits(struct kernel *kernel, char *text, struct pressure_waits *ret)
 {
 	struct pressure_waits waits = { 0 };
 	struct own_waits own = { kernel, &waits };
-	scoped(freep) char *text = stat_text(kernel, "/proc/schedstat");
 
-	if (!text || !host_waits(text, &waits) ||
+	if (kernel_read_text(kernel, text, STAT_BYTES_MAX, "/proc/schedstat") < 0 ||
+	    !host_waits(text, &waits) ||
 	    kernel->ops->list(kernel, "/proc/self/task", add_thread, &own) != 0 ||
 	    waits.nr_own_threads == 0)
 		return;
@@ -254,6 +242,7 @@ static void read_waits(struct kernel *kernel, struct pressure_waits *ret)
 
 void pressure_read(struct kernel *kernel, struct pressure_sample *ret)
 {
+	scoped(freep) char *text = malloc(STAT_BYTES_MAX);
 	struct pressure_sample sample = { 0 };
 	char path[64];
 
@@ -264,7 +253,9 @@ void pressure_read(struct kernel *kernel, struct pressure_sample *ret)
 		total->has_host = read_total(kernel, path, &total->host_usec);
 	}
 	read_own(kernel, &sample);
-	read_busy(kernel, &sample);
-	read_waits(kernel, &sample.waits);
+	if (text) {
+		read_busy(kernel, text, &sample);
+		read_waits(kernel, text, &sample.waits);
+	}
 	*ret = sample;
 }

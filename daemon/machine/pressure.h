@@ -28,18 +28,22 @@ struct pressure_total {
 	uint64_t own_usec;  /* anybody in our own cgroup, which is not the root */
 };
 
+/* Each costs a file that is opened and read. With more of ours, what they waited is not known. */
+#define PRESSURE_OWN_THREADS_MAX 64
+
 /*
  * How long tasks have waited for a CPU while they could have run, each for itself: run_delay in the
  * kernel's Documentation/scheduler/sched-stats.rst. What is counted goes when its CPU or thread
  * goes, and a CPU that comes back brings what it had: two samples with different numbers of CPUs,
- * or with fewer threads than before, tell of nothing.
+ * or the later one without a thread of the earlier one, tell of nothing.
  */
 struct pressure_waits {
 	bool is_known;
 	unsigned nr_cpus;
 	unsigned nr_own_threads;
-	uint64_t host_nsec; /* anybody on this machine, we included */
-	uint64_t own_nsec;  /* all threads of this process */
+	uint64_t own_threads[PRESSURE_OWN_THREADS_MAX]; /* their ids, in no order */
+	uint64_t host_nsec;                             /* anybody on this machine, we included */
+	uint64_t own_nsec;                              /* all threads of this process */
 };
 
 struct pressure_sample {
@@ -53,7 +57,8 @@ struct pressure_sample {
 const char *pressure_text(enum pressure_kind kind);
 
 /*
- * Reads nine files or fewer, and where there is schedstat one for each of our threads; blocks as
- * long as the kernel needs for them.
+ * Reads up to twelve files: a path of our own is looked for at two places. Where there is
+ * schedstat, also one for each of our threads, PRESSURE_OWN_THREADS_MAX at most. Each is read once,
+ * however large it is. Blocks as long as the kernel needs for them.
  */
 void pressure_read(struct kernel *kernel, struct pressure_sample *ret);

@@ -121,6 +121,8 @@ void cpus(unsigned nr_cpus, unsigned nr_full, double weight)
 	w.now.pressure.waits.is_known = true;
 	w.now.pressure.waits.nr_cpus = nr_cpus;
 	w.now.pressure.waits.nr_own_threads = nr_full + 1;
+	for (unsigned i = 0; i <= nr_full; i++)
+		w.now.pressure.waits.own_threads[i] = 100 + i;
 }
 
 /* Let @nr periods pass. Return: in how many the step rose after a fall, or fell after a rise. */

@@ -241,6 +241,80 @@ START_TEST(test_waits_are_those_of_all_cpus_and_of_our_threads)
 	ck_assert_uint_eq(sample.waits.nr_cpus, 2);
 	ck_assert_uint_eq(sample.waits.own_nsec, 680);
 	ck_assert_uint_eq(sample.waits.nr_own_threads, 2);
+	ck_assert_uint_eq(sample.waits.own_threads[0] + sample.waits.own_threads[1], 71 + 72);
+	ck_assert_uint_eq(sample.waits.own_threads[0] ^ sample.waits.own_threads[1], 71 ^ 72);
+}
+END_TEST
+
+/* Loop test: how many threads too many. */
+START_TEST(test_waits_of_more_threads_than_are_worth_it_are_not_known)
+{
+	char path[64];
+
+	kernel_model_set_file(model, "/proc/schedstat", "version 15\n" SCHEDSTAT);
+	for (int i = 0; i < PRESSURE_OWN_THREADS_MAX + _i; i++) {
+		(void) snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", 71 + i);
+		kernel_model_set_file(model, path, "5000000 10 7\n");
+	}
+	(void) look(PRESSURE_CPU);
+	ck_assert_int_eq(sample.waits.is_known, _i == 0);
+	ck_assert_uint_eq(sample.waits.own_nsec, _i == 0 ? 10 * PRESSURE_OWN_THREADS_MAX : 0);
+}
+END_TEST
+
+/* A door in front of another that counts what goes through it. */
+struct counting_kernel {
+	struct kernel kernel;
+	struct kernel *inner;
+	unsigned nr_stats, nr_schedstats, nr_own;
+};
+
+static int count_read(struct kernel *kernel, const char *path, char *buffer, size_t buffer_bytes)
+{
+	struct counting_kernel *counting = (struct counting_kernel *) kernel;
+
+	counting->nr_stats += strcmp(path, "/proc/stat") == 0;
+	counting->nr_schedstats += strcmp(path, "/proc/schedstat") == 0;
+	counting->nr_own += strncmp(path, "/proc/self/task/", strlen("/proc/self/task/")) == 0;
+	return counting->inner->ops->read(counting->inner, path, buffer, buffer_bytes);
+}
+
+static int count_list(struct kernel *kernel, const char *path, kernel_entry_fn entry, void *arg)
+{
+	struct counting_kernel *counting = (struct counting_kernel *) kernel;
+
+	return counting->inner->ops->list(counting->inner, path, entry, arg);
+}
+
+static struct counting_kernel counting_kernel(void)
+{
+	static const struct kernel_ops ops = { .read = count_read, .list = count_list };
+
+	return (struct counting_kernel){ .kernel.ops = &ops, .inner = kernel_model_kernel(model) };
+}
+
+START_TEST(test_of_more_threads_no_more_files_are_read)
+{
+	struct counting_kernel counting = counting_kernel();
+	char path[64];
+
+	kernel_model_set_file(model, "/proc/schedstat", "version 15\n" SCHEDSTAT);
+	for (int i = 0; i < 3 * PRESSURE_OWN_THREADS_MAX; i++) {
+		(void) snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", 71 + i);
+		kernel_model_set_file(model, path, "5000000 10 7\n");
+	}
+	pressure_read(&counting.kernel, &sample);
+	ck_assert(!sample.waits.is_known);
+	ck_assert_uint_eq(counting.nr_own, PRESSURE_OWN_THREADS_MAX);
+}
+END_TEST
+
+START_TEST(test_a_task_whose_name_is_no_number_is_damaged)
+{
+	kernel_model_set_file(model, "/proc/schedstat", "version 15\n" SCHEDSTAT);
+	kernel_model_set_file(model, "/proc/self/task/7x/schedstat", "5000000 10 7\n");
+	(void) look(PRESSURE_CPU);
+	ck_assert(!sample.waits.is_known);
 }
 END_TEST
 
@@ -333,6 +407,7 @@ END_TEST
 
 START_TEST(test_a_large_machine_has_a_schedstat_of_many_pages)
 {
+	struct counting_kernel counting;
 	unsigned nr_cpus = 2048;
 	size_t nr_bytes = 64 + (size_t) nr_cpus * 256, at;
 	char *text = malloc(nr_bytes);
@@ -345,7 +420,13 @@ START_TEST(test_a_large_machine_has_a_schedstat_of_many_pages)
 	kernel_model_set_file(model, "/proc/schedstat", "%s", text);
 	free(text);
 	put_own_threads();
-	(void) look(PRESSURE_CPU);
+	kernel_model_set_file(model, "/proc/stat", "cpu 1 1 1 1 1 1 1\nintr %0*d\n", 512 * 1024, 0);
+	counting = counting_kernel();
+	pressure_read(&counting.kernel, &sample);
+	/* the kernel makes the text anew for each */
+	ck_assert_uint_eq(counting.nr_stats, 1);
+	ck_assert_uint_eq(counting.nr_schedstats, 1);
+	ck_assert(sample.has_busy);
 	ck_assert(sample.waits.is_known);
 	ck_assert_uint_eq(sample.waits.nr_cpus, 2048);
 	ck_assert_uint_eq(sample.waits.host_nsec, 2048 * 1000);
@@ -387,6 +468,10 @@ int main(void)
 	tcase_add_test(files, test_damaged_busy_time_is_none);
 	tcase_add_test(files, test_a_large_machine_has_a_stat_of_many_pages);
 	tcase_add_loop_test(files, test_waits_are_those_of_all_cpus_and_of_our_threads, 13, 20);
+	tcase_add_loop_test(files, test_waits_of_more_threads_than_are_worth_it_are_not_known, 0,
+	                    3);
+	tcase_add_test(files, test_of_more_threads_no_more_files_are_read);
+	tcase_add_test(files, test_a_task_whose_name_is_no_number_is_damaged);
 	tcase_add_test(files, test_a_thread_that_ends_meanwhile_is_not_counted);
 	tcase_add_test(files, test_waits_are_not_known_where_ours_are_not);
 	tcase_add_test(files, test_damaged_waits_are_not_known);
