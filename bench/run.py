@@ -6,8 +6,9 @@
     bench/run.py --list
 
 BUILD is a folder built with -Dbench=true; NAME a row, all of them by default. SIZE is the memory
-that is brought into service, with K, M or G. Exit 0: measured, whether or not a goal is reached;
-1: something could not be run that should; 2: wrong usage.
+that is brought into service, with K, M or G; of base pages it is 2G at most, and 4G in the rows
+peers-*. All rows take about 20 minutes on two CPUs, with --quick about two. Exit 0: measured,
+whether or not a goal is reached; 1: something could not be run that should; 2: wrong usage.
 """
 import argparse
 import contextlib
@@ -60,7 +61,7 @@ def parse():
     parser.add_argument("--json", metavar="FILE", help="write all of it there as well")
     parser.add_argument("--list", action="store_true", help="the rows, one a line")
     parser.add_argument("--rounds", type=positive, metavar="N", default=0,
-                        help="samples of each way (7)")
+                        help="samples of each way (7; fewer where one takes long)")
     parser.add_argument("--size", type=size, default=0, help="memory (8G, or half of what is free)")
     parser.add_argument("--quick", action="store_true", help="2 rounds of at most 1G: does it run?")
     parser.add_argument("build", nargs="?", metavar="BUILD")

@@ -9,7 +9,7 @@ import tempfile
 from lib import endings, rounds
 from lib.report import Row
 
-NODES = (1, 2, 4, 8, 16, 32, 64, 108, 128)
+NODES = (1, 8, 32, 64, 108, 128)
 LIMIT = 1.2
 
 

@@ -10,6 +10,7 @@ from lib.scene import Scene
 
 MIB, GIB = 1 << 20, 1 << 30
 LIMIT_BYTES = 4 * GIB  # QEMU's own memfd takes seconds for that
+NR_ROUNDS = 5  # at most: they are many ways, and far apart
 DAEMON = "daemon {}, {}T"
 
 
@@ -73,7 +74,8 @@ class Group:
                      DAEMON.format(page, nr), goal, f"QEMU {name}, none")
 
     def measure(self, before_each):
-        self.samples = rounds.interleave(self.ways, self.bench.rounds, before_each, self.skipped)
+        self.samples = rounds.interleave(self.ways, min(self.bench.rounds, NR_ROUNDS), before_each,
+                                         self.skipped)
         return [self.row(*compared) for compared in self.compared]
 
     def row(self, name, daemon, goal, without):

@@ -7,6 +7,7 @@ from lib.scene import Scene
 MIB, GIB = 1 << 20, 1 << 30
 PAGE_BYTES = {"2M": 2 * MIB, "1G": GIB}
 GOAL = 1.05
+BASE_BYTES = 2 * GIB  # at most of base pages, which take more than ten times as long as any others
 
 
 def sizes(bench, limit_bytes=None):
@@ -79,6 +80,6 @@ def hugetlb_sizes(page, nr_bytes, region_bytes):
     return tuple(max(value // page_bytes, 1) * page_bytes for value in (nr_bytes, region_bytes))
 
 
-def measure_shmem(bench, page, goal):
-    nr_bytes, region_bytes = sizes(bench)
+def measure_shmem(bench, page, goal, limit_bytes=None):
+    nr_bytes, region_bytes = sizes(bench, limit_bytes)
     return measure_page(bench, page, nr_bytes, region_bytes, goal, bench.memory.warm)

@@ -36,10 +36,11 @@ def measure_page(bench, page, early, nr_bytes, region_bytes, before_each):
 
 def measure(bench):
     rows = []
-    nr_bytes, region_bytes = regions.sizes(bench)
+    nr_bytes, region_bytes = regions.sizes(bench, regions.BASE_BYTES)
     for early in ("all", "none"):
         rows += measure_page(bench, "base", early, nr_bytes, region_bytes,
                              lambda: bench.memory.warm(nr_bytes))
+    nr_bytes, region_bytes = regions.sizes(bench)
     try:
         with huge_pages.hold(nr_bytes, 2 << 20, bench.node) as nr_pages:
             for early in ("all", "none"):

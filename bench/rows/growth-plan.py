@@ -10,7 +10,7 @@ POOLS = {"guests": "[Pool]\nKind=region\nPageSize=2M\nSize=50%\n[Region]\nRegion
          "packets": "[Pool]\nKind=hugetlb\nPageSize=2M\nSize=1G\n"}
 NR_NODES = 128  # where blocks become more
 NR_BLOCKS = 64  # of each node, where nodes become more
-BLOCKS = (8, 64, 256, 512, 1024)
+BLOCKS = (8, 256, 512, 1024)
 
 
 def measure(bench):

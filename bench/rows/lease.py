@@ -10,7 +10,7 @@ GOAL_USEC = 300
 GOAL_FLAT = 1.5  # p50 of the largest region against that of the smallest
 MIB = 1 << 20
 SIZES = (64 * MIB, 512 * MIB, 2048 * MIB)
-NR_LEASES = 20  # a round
+NR_LEASES = 10  # a round; after each the pool takes a third of a second to say it is whole
 
 
 def text(nr_bytes):
@@ -54,7 +54,7 @@ def measure(bench):
     sizes = [size for size in SIZES if size <= bench.size_bytes] or [SIZES[0]]
     try:
         with huge_pages.hold(sizes[-1], 2 * MIB, bench.node):
-            return measure_page(bench, "2M", sizes, NR_LEASES)
+            return measure_page(bench, "2M", sizes, 4 if bench.quick else NR_LEASES)
     except Skip:
         # Base pages take longer to be made ready again, and are leased as any.
-        return measure_page(bench, "base", sizes, NR_LEASES // 4)
+        return measure_page(bench, "base", sizes, NR_LEASES // 2)

@@ -6,4 +6,4 @@ WHAT = "region pool of ordinary pages"
 
 
 def measure(bench):
-    return regions.measure_shmem(bench, "base", None)
+    return regions.measure_shmem(bench, "base", None, regions.BASE_BYTES)
