@@ -14,32 +14,6 @@ static const unsigned rests_percent[] = { 100, 300, 700, 1500 };
  */
 #define NR_BANDWIDTH_RESTS 3
 
-/*
- * Cost against the best, in percent of it. Between good and bad nothing is done. Whoever wants the
- * bandwidth loses as much as we do: once the brake is on, no more than a tenth.
- */
-#define COST_GOOD  105
-#define COST_BAD   110
-#define COST_FIRST 115
-#define COST_WORSE 150
-
-/* How fast the best follows what nobody else can have slowed: a part of the difference. */
-#define BEST_DRIFT 16
-
-/*
- * What others may go on losing of CPU time once the brake is on for that, in percent; the limit
- * only says when it goes on. One member with the longest rests takes 6 % of one CPU, 3 % of two.
- */
-#define CPU_LOSS_GOOD 3
-#define CPU_LOSS_BAD  5
-
-/*
- * Whoever loses that much gets hardly more than we do. Then fewer members do not help before there
- * is one, and that one only by long rests: steps in between would cost others a period each. Of
- * somebody who hardly computes, a single period may be noise.
- */
-#define CPU_LOSS_WORST 40
-
 /* What a period says. The worst of several counts. */
 enum verdict { VERDICT_GOOD, VERDICT_UNCLEAR, VERDICT_BAD, VERDICT_WORSE, VERDICT_WORST };
 
@@ -57,14 +31,14 @@ static unsigned last_step(const struct brake *brake, enum brake_reason reason)
 }
 
 /* The best of the same work that was seen with as many members or more: fewer are never slower. */
-static uint64_t best_cost(const struct brake *brake, uint64_t kind, unsigned nr_active)
+static uint64_t least_nsec_per_mib(const struct brake *brake, uint64_t kind, unsigned nr_active)
 {
-	uint64_t cost = UINT64_MAX;
+	uint64_t nsec_per_mib = UINT64_MAX;
 
 	for (unsigned i = 0; i < brake->nr_bests; i++)
 		if (brake->bests[i].kind == kind && brake->bests[i].nr_active >= nr_active)
-			cost = bytes_min(cost, brake->bests[i].best_cost);
-	return cost;
+			nsec_per_mib = bytes_min(nsec_per_mib, brake->bests[i].best_nsec_per_mib);
+	return nsec_per_mib;
 }
 
 static struct brake_best *find_best(struct brake *brake, uint64_t kind, unsigned nr_active)
@@ -84,8 +58,8 @@ static struct brake_best *find_best(struct brake *brake, uint64_t kind, unsigned
 	*oldest = (struct brake_best){
 		.kind = kind,
 		.nr_active = nr_active,
-		.best_cost = UINT64_MAX,
-		.last_cost = UINT64_MAX,
+		.best_nsec_per_mib = UINT64_MAX,
+		.last_nsec_per_mib = UINT64_MAX,
 	};
 	return oldest;
 }
@@ -94,34 +68,38 @@ static struct brake_best *find_best(struct brake *brake, uint64_t kind, unsigned
  * One lucky period is not the best: it takes two in a row. What is slower while nobody else is
  * there is what the machine gives by now.
  */
-static void learn(struct brake *brake, const struct brake_work *work, uint64_t cost,
+static void learn(struct brake *brake, const struct brake_work *work, uint64_t nsec_per_mib,
                   bool are_others_busy)
 {
 	struct brake_best *best = find_best(brake, work->kind, work->nr_active);
-	uint64_t steady_cost = bytes_max(cost, best->last_cost);
+	uint64_t steady_nsec_per_mib = bytes_max(nsec_per_mib, best->last_nsec_per_mib);
 
-	if (steady_cost < best->best_cost)
-		best->best_cost = steady_cost;
-	else if (!are_others_busy && best->best_cost != UINT64_MAX && cost > best->best_cost &&
-	         cost / BRAKE_PLAUSIBLE <= best->best_cost)
-		best->best_cost += (cost - best->best_cost) / BEST_DRIFT;
-	best->last_cost = cost;
+	if (steady_nsec_per_mib < best->best_nsec_per_mib)
+		best->best_nsec_per_mib = steady_nsec_per_mib;
+	else if (!are_others_busy && best->best_nsec_per_mib != UINT64_MAX &&
+	         nsec_per_mib > best->best_nsec_per_mib &&
+	         nsec_per_mib / BRAKE_PLAUSIBLE <= best->best_nsec_per_mib)
+		best->best_nsec_per_mib +=
+			(nsec_per_mib - best->best_nsec_per_mib) / BRAKE_BEST_DRIFT;
+	best->last_nsec_per_mib = nsec_per_mib;
 	best->used = ++brake->clock;
 }
 
-static enum verdict judge_cost(const struct brake *brake, uint64_t cost, uint64_t best)
+static enum verdict judge_cost(const struct brake *brake, uint64_t nsec_per_mib,
+                               uint64_t best_nsec_per_mib)
 {
-	uint64_t bad_percent = brake->step > 0 || brake->is_trying ? COST_BAD : COST_FIRST;
+	uint64_t bad_percent =
+		brake->step > 0 || brake->is_trying ? BRAKE_SLOWER_BAD : BRAKE_SLOWER_FIRST;
 	uint64_t percent;
 
-	if (best == UINT64_MAX || cost / BRAKE_PLAUSIBLE > best)
+	if (best_nsec_per_mib == UINT64_MAX || nsec_per_mib / BRAKE_PLAUSIBLE > best_nsec_per_mib)
 		return VERDICT_GOOD;
-	percent = bytes_mul(cost, 100) / bytes_max(best, 1);
-	if (percent > COST_WORSE)
+	percent = bytes_mul(nsec_per_mib, 100) / bytes_max(best_nsec_per_mib, 1);
+	if (percent > BRAKE_SLOWER_WORSE)
 		return VERDICT_WORSE;
 	if (percent > bad_percent)
 		return VERDICT_BAD;
-	return percent > COST_GOOD ? VERDICT_UNCLEAR : VERDICT_GOOD;
+	return percent > BRAKE_SLOWER_GOOD ? VERDICT_UNCLEAR : VERDICT_GOOD;
 }
 
 /* Whether it is on for the bandwidth of the work at hand, an attempt to let go included. */
@@ -146,20 +124,21 @@ static enum verdict judge_bandwidth(struct brake *brake, const struct brake_host
 	uint64_t bytes = bytes_left(work->background_bytes, last->background_bytes);
 	uint64_t cpu_nsec = bytes_left(work->background_cpu_nsec, last->background_cpu_nsec);
 	enum verdict verdict;
-	uint64_t cost;
+	uint64_t nsec_per_mib;
 
 	if (bytes == 0 || work->kind != last->kind)
 		return host->are_others_busy && is_on_for_bandwidth_of(brake, work->kind)
 		               ? VERDICT_UNCLEAR
 		               : VERDICT_GOOD;
-	cost = (uint64_t) ((unsigned __int128) cpu_nsec * MIB / bytes);
+	nsec_per_mib = (uint64_t) ((unsigned __int128) cpu_nsec * MIB / bytes);
 	if (last->nr_active > nr_active)
 		nr_active = last->nr_active;
 	verdict = host->are_others_busy
-	                  ? judge_cost(brake, cost, best_cost(brake, work->kind, nr_active))
+	                  ? judge_cost(brake, nsec_per_mib,
+	                               least_nsec_per_mib(brake, work->kind, nr_active))
 	                  : VERDICT_GOOD;
 	if (last->nr_active == work->nr_active)
-		learn(brake, work, cost, host->are_others_busy);
+		learn(brake, work, nsec_per_mib, host->are_others_busy);
 	return verdict;
 }
 
@@ -185,7 +164,7 @@ static bool is_on_for_cpus(const struct brake *brake)
 
 static bool is_worst_loss(const struct brake_host *host, unsigned limit_percent)
 {
-	return host->cpu_loss_percent > bytes_max(limit_percent, CPU_LOSS_WORST);
+	return host->cpu_loss_percent > bytes_max(limit_percent, BRAKE_CPU_LOSS_WORST);
 }
 
 /*
@@ -204,8 +183,8 @@ static enum verdict judge_cpus(const struct brake *brake, const struct brake_hos
 	if (is_worst_loss(host, limit_percent) && (host->is_loss_of_whole_cpu || brake->was_worst))
 		return VERDICT_WORST;
 	if (is_on_for_cpus(brake)) {
-		bad_percent = CPU_LOSS_BAD;
-		low_percent = CPU_LOSS_GOOD;
+		bad_percent = BRAKE_CPU_LOSS_BAD;
+		low_percent = BRAKE_CPU_LOSS_GOOD;
 	}
 	if (host->cpu_loss_percent > bad_percent)
 		return VERDICT_BAD;
@@ -218,7 +197,8 @@ static void try_step(struct brake *brake, unsigned step, bool is_unrested)
 	brake->step = step;
 	brake->is_trying = true;
 	brake->is_unrested = is_unrested;
-	brake->nr_tried = brake->nr_good = brake->nr_bad = brake->nr_rested = 0;
+	brake->nr_tried = brake->nr_tried_good = 0;
+	brake->nr_good = brake->nr_bad = brake->nr_rested = 0;
 }
 
 static unsigned nr_good_wanted(const struct brake *brake)
@@ -292,12 +272,22 @@ static void let_go(struct brake *brake)
 {
 	brake->nr_bad = 0;
 	brake->nr_good++;
-	if (brake->is_trying && ++brake->nr_tried > BRAKE_TRY) {
+	if (brake->is_trying && ++brake->nr_tried_good > BRAKE_TRY) {
 		brake->is_trying = false;
 		brake->nr_good_wanted = brake->nr_rested_wanted = 0;
 	}
 	if (brake->step > 0 && brake->nr_good >= nr_good_wanted(brake))
 		try_step(brake, brake->step - 1, false);
+	if (brake->step == 0 && !brake->is_trying)
+		brake->is_for_cpus = false;
+}
+
+/* Neither good nor bad. What an attempt did not show after a while, it does not show. */
+static void stay(struct brake *brake)
+{
+	brake->nr_bad = 0;
+	if (brake->is_trying && brake->nr_tried >= BRAKE_TRY_MAX)
+		brake->is_trying = false;
 	if (brake->step == 0 && !brake->is_trying)
 		brake->is_for_cpus = false;
 }
@@ -315,6 +305,7 @@ static void judge(struct brake *brake, const struct brake_host *host, const stru
 	enum verdict cpus = judge_cpus(brake, host, limit_percent);
 	enum verdict pressure = judge_pressure(host, limit_percent);
 
+	brake->nr_tried += brake->is_trying;
 	/* chunks that the attempt began end in this period */
 	if (brake->is_settling && bandwidth >= VERDICT_BAD)
 		bandwidth = VERDICT_UNCLEAR;
@@ -336,7 +327,7 @@ static void judge(struct brake *brake, const struct brake_host *host, const stru
 	else if (bandwidth == VERDICT_GOOD && pressure == VERDICT_GOOD)
 		let_go(brake);
 	else
-		brake->nr_bad = 0;
+		stay(brake);
 }
 
 void brake_look(struct brake *brake, const struct brake_host *host, const struct brake_work *work,

@@ -22,8 +22,9 @@
  *
  * The brake goes on in steps: half of the members, a quarter, … one, then rests of 100, 300, 700
  * and 1500 percent; never to a stand-still. Bandwidth alone does not ask for the last step. It goes
- * back step by step after good periods. A step back that has to be taken again was an attempt, and
- * the next one waits twice as long.
+ * back step by step after good periods: where all that counts is good. A bad one is one in which
+ * something is bad, in all others nothing is done. A step back is an attempt; the first bad period
+ * ends it, takes it back, and makes the next one wait twice as long.
  *
  * The limit says what makes it go on. Once it is on for CPUs, others get nearly all of them.
  */
@@ -35,13 +36,42 @@
 #include "../machine/pressure.h"
 #include "worker.h"
 
-#define BRAKE_PLAUSIBLE 8   /* times the best */
 #define BRAKE_GOOD_MIN  2   /* good periods before a step back */
 #define BRAKE_GOOD_MAX  64  /* the same, after attempts that failed */
-#define BRAKE_TRY       4   /* periods within which an attempt fails */
+#define BRAKE_TRY       4   /* good periods within which an attempt can still fail */
+#define BRAKE_TRY_MAX   40  /* periods after which it is over though it showed nothing */
 #define BRAKE_REST_MIN  64  /* bad periods with rests before one member is tried without */
 #define BRAKE_REST_MAX  512 /* the same, after attempts that failed */
 #define BRAKE_BESTS_MAX 32
+
+/*
+ * Bandwidth: CPU time a byte against the best, in percent of it. Off, it takes two periods in a row
+ * above FIRST; once it is on or tried without, one above BAD. Above WORSE: two steps at once. Up
+ * to GOOD is good. Whoever wants the bandwidth loses as much as we do.
+ */
+#define BRAKE_SLOWER_GOOD  105
+#define BRAKE_SLOWER_BAD   110
+#define BRAKE_SLOWER_FIRST 115
+#define BRAKE_SLOWER_WORSE 150
+#define BRAKE_PLAUSIBLE    8 /* times the best; above, it is good */
+
+/* How fast the best follows what nobody else can have slowed: a part of the difference. */
+#define BRAKE_BEST_DRIFT 16
+
+/*
+ * CPU time: what others may go on losing once the brake is on for that, in percent: above BAD a
+ * step, up to GOOD is good. Before, and for all other pressure, it is @limit_percent: above it a
+ * step, from twice that on two, up to three quarters of it is good. One member with the longest
+ * rests takes 6 % of one CPU, 3 % of two.
+ *
+ * Who loses more than WORST gets hardly more than we do. Then fewer members do not help before
+ * there is one, and that one only by long rests: it goes to the last step but one at once, as steps
+ * in between would cost others a period each. Of others who ran and waited for less than one CPU's
+ * time a single period may be noise: it takes two in a row.
+ */
+#define BRAKE_CPU_LOSS_GOOD  3
+#define BRAKE_CPU_LOSS_BAD   5
+#define BRAKE_CPU_LOSS_WORST 40
 
 /* What the host looked like at one moment; all of it counts up. */
 struct brake_sample {
@@ -86,8 +116,8 @@ enum brake_reason { BRAKE_NO_REASON, BRAKE_PRESSURE, BRAKE_BANDWIDTH };
 struct brake_best {
 	uint64_t kind;
 	unsigned nr_active;
-	uint64_t best_cost; /* ns a MiB; UINT64_MAX: seen once */
-	uint64_t last_cost;
+	uint64_t best_nsec_per_mib; /* UINT64_MAX: seen once */
+	uint64_t last_nsec_per_mib;
 	uint64_t used; /* for giving up the one that was not seen for longest */
 };
 
@@ -104,15 +134,18 @@ struct brake {
 	bool has_last;
 	struct brake_work last;
 
-	unsigned nr_bad, nr_good; /* periods in a row */
-	unsigned nr_good_wanted;  /* 0: BRAKE_GOOD_MIN */
-	bool is_trying;           /* a step back was taken a moment ago */
-	bool is_unrested;         /* of one member without rests, not of one step */
-	unsigned nr_tried;        /* periods since then */
-	unsigned back_step;       /* where it goes when that was wrong */
-	bool is_settling;         /* it was, in the last period */
-	bool was_worst;           /* others had lost more than two fifths of their CPU time in it */
-	unsigned nr_rested;       /* bad periods with rests */
+	unsigned nr_bad;  /* periods in a row */
+	unsigned nr_good; /* since the last bad one, step or attempt; others in between do not count
+	                   */
+	unsigned nr_good_wanted; /* 0: BRAKE_GOOD_MIN */
+	bool is_trying;          /* a step back was taken a moment ago */
+	bool is_unrested;        /* of one member without rests, not of one step */
+	unsigned nr_tried;       /* periods since then, of which so many were good */
+	unsigned nr_tried_good;
+	unsigned back_step; /* where it goes when that was wrong */
+	bool is_settling;   /* it was, in the last period */
+	bool was_worst;     /* others had lost more than two fifths of their CPU time in it */
+	unsigned nr_rested; /* bad periods with rests */
 	unsigned nr_rested_wanted; /* 0: BRAKE_REST_MIN */
 
 	struct brake_best bests[BRAKE_BESTS_MAX];

@@ -301,6 +301,58 @@ START_TEST(test_an_attempt_in_which_no_chunk_ends_is_not_over)
 }
 END_TEST
 
+START_TEST(test_an_attempt_that_shows_nothing_is_over_after_a_while)
+{
+	unsigned step;
+
+	periods(SECONDS(5));
+	w.lost[PRESSURE_MEMORY] = 0.25;
+	periods(2);
+	w.lost[PRESSURE_MEMORY] = 0;
+	periods(BRAKE_GOOD_MIN);
+	ck_assert(w.brake.is_trying);
+	step = w.brake.step;
+	/* below the limit, and not much: neither good nor bad, with a good one here and there */
+	for (unsigned i = 1; i < BRAKE_TRY_MAX; i++) {
+		w.lost[PRESSURE_MEMORY] = i == 20 ? 0 : 0.19;
+		period();
+		ck_assert(w.brake.is_trying);
+	}
+	period();
+	ck_assert(!w.brake.is_trying);
+	ck_assert_uint_eq(w.brake.step, step);
+	/* it is no failure of the attempt any more: what comes is a step like the first */
+	w.lost[PRESSURE_MEMORY] = 0.25;
+	period();
+	ck_assert_uint_eq(w.brake.step, step + 1);
+	ck_assert_uint_eq(w.brake.nr_good_wanted, 0);
+}
+END_TEST
+
+START_TEST(test_each_attempt_has_time_of_its_own)
+{
+	periods(SECONDS(5));
+	w.lost[PRESSURE_MEMORY] = 0.5;
+	periods(8);
+	w.lost[PRESSURE_MEMORY] = 0;
+	periods(3 * BRAKE_GOOD_MIN + 1);
+	ck_assert_uint_eq(w.brake.step, 4);
+	ck_assert(w.brake.is_trying);
+	w.lost[PRESSURE_MEMORY] = 0.19;
+	periods(BRAKE_TRY_MAX - 2);
+	ck_assert(w.brake.is_trying);
+	w.lost[PRESSURE_MEMORY] = 0;
+	periods(1);
+	ck_assert_uint_eq(w.brake.step, 3);
+	w.lost[PRESSURE_MEMORY] = 0.19;
+	periods(2);
+	w.lost[PRESSURE_MEMORY] = 0.25;
+	periods(1);
+	ck_assert_uint_eq(w.brake.step, 4);
+	ck_assert_uint_eq(w.brake.nr_good_wanted, 2 * BRAKE_GOOD_MIN);
+}
+END_TEST
+
 START_TEST(test_after_other_work_the_first_look_is_compared_with_nothing)
 {
 	others(2, 0);
@@ -519,6 +571,8 @@ int main(void)
 	               test_work_that_brings_nothing_is_not_held_by_the_bandwidth_of_other_work);
 	tcase_add_test(tc, test_nor_by_a_brake_that_went_on_for_pressure);
 	tcase_add_test(tc, test_an_attempt_in_which_no_chunk_ends_is_not_over);
+	tcase_add_test(tc, test_an_attempt_that_shows_nothing_is_over_after_a_while);
+	tcase_add_test(tc, test_each_attempt_has_time_of_its_own);
 	tcase_add_test(tc, test_after_other_work_the_first_look_is_compared_with_nothing);
 	tcase_add_test(tc, test_more_kinds_of_work_than_there_is_room_for_are_forgotten);
 	tcase_add_test(tc, test_noise_and_a_foreground_do_not_make_it_flutter);

@@ -360,6 +360,29 @@ START_TEST(test_the_last_attempt_is_held_to_the_little_too)
 }
 END_TEST
 
+START_TEST(test_when_the_last_attempt_shows_nothing_the_limit_is_the_limit_again)
+{
+	cpus(2, 8, EQUALS);
+	periods(2);
+	lose(25);
+	for (unsigned i = 0; i < BRAKE_GOOD_MIN; i++)
+		lose(0);
+	ck_assert_uint_eq(w.brake.step, 0);
+	for (unsigned i = 0; i < BRAKE_TRY_MAX; i++)
+		lose(4);
+	lose(19);
+	ck_assert(!brake_is_on(&w.brake));
+	/* also when it goes on for something else */
+	w.lost[PRESSURE_MEMORY] = 0.3;
+	period();
+	w.lost[PRESSURE_MEMORY] = 0;
+	ck_assert_uint_eq(w.brake.step, 1);
+	for (unsigned i = 0; i < BRAKE_GOOD_MIN; i++)
+		lose(15);
+	ck_assert(!brake_is_on(&w.brake));
+}
+END_TEST
+
 /* Loop test: let go of step by step, or at once. */
 START_TEST(test_a_brake_for_something_else_lets_cpus_have_the_limit)
 {
@@ -512,6 +535,7 @@ int main(void)
 	                    0, ELEMENTS(sizes));
 	tcase_add_test(tc, test_once_it_is_on_for_cpus_others_may_lose_little);
 	tcase_add_test(tc, test_the_last_attempt_is_held_to_the_little_too);
+	tcase_add_test(tc, test_when_the_last_attempt_shows_nothing_the_limit_is_the_limit_again);
 	tcase_add_loop_test(tc, test_a_brake_for_something_else_lets_cpus_have_the_limit, 0, 2);
 	tcase_add_test(tc, test_a_smaller_limit_than_the_little_is_kept);
 	tcase_add_loop_test(tc, test_a_period_in_which_something_ended_says_nothing, 0, 7);
