@@ -176,6 +176,38 @@ python "and to standard output goes one result, behind the table" <<-END_OF_PYTH
 	    table, result = text.split(b"\\n", 1)
 	    assert table == b"table" and json.loads(result) == {"machine": {}, "rows": []}, text
 END_OF_PYTHON
+python "whoever holds the huge pages is waited for, not for ever, and that is said" <<-END_OF_PYTHON
+	import contextlib, fcntl, io, sys
+	from lib import huge_pages, report
+	with open(sys.argv[1] + "/lock", "w") as theirs, open(sys.argv[1] + "/lock", "w") as ours:
+	    fcntl.flock(theirs, fcntl.LOCK_EX)
+	    with contextlib.redirect_stderr(io.StringIO()) as said:
+	        try:
+	            huge_pages.take_lock(ours, 0.25)
+	            raise AssertionError("it is held")
+	        except report.Skip:
+	            assert said.getvalue().count("Waiting") == 1, said.getvalue()
+	        fcntl.flock(theirs, fcntl.LOCK_UN)
+	        huge_pages.take_lock(ours, 0.25)
+END_OF_PYTHON
+cat >"$work/silent" <<-'END_OF_SCRIPT'
+	#!/bin/sh
+	exec sleep 60
+END_OF_SCRIPT
+chmod +x "$work/silent"
+python "a QEMU that says nothing is a fault, not a sample" <<-END_OF_PYTHON
+	import sys
+	from lib import qemu
+	class Bench:
+	    def tool(self, name, package):
+	        return sys.argv[1] + "/silent"
+	try:
+	    qemu.start(Bench(), "memory-backend-memfd", 1 << 20, limit_seconds=0.05)
+	except RuntimeError as error:
+	    assert "said nothing" in str(error), error
+	else:
+	    raise AssertionError("it was measured")
+END_OF_PYTHON
 
 if [ ! -x "$build/bench/programs/populate" ]; then
 	left_out "a row can be measured" "$build is not built with -Dbench=true"
