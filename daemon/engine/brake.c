@@ -17,6 +17,11 @@ static const unsigned rests_percent[] = { 100, 300, 700, 1500 };
 /* What a period says. The worst of several counts. */
 enum verdict { VERDICT_GOOD, VERDICT_UNCLEAR, VERDICT_BAD, VERDICT_WORSE, VERDICT_WORST };
 
+static unsigned nr_rested_wanted(const struct brake *brake)
+{
+	return brake->nr_rested_wanted ? brake->nr_rested_wanted : BRAKE_REST_MIN;
+}
+
 /* Halvings until one member is left. */
 static unsigned nr_halvings(const struct brake *brake)
 {
@@ -85,6 +90,28 @@ static void learn(struct brake *brake, const struct brake_work *work, uint64_t n
 	best->used = ++brake->clock;
 }
 
+/*
+ * The attempt without rests at hand fails, as all before it for long: either others want the
+ * bandwidth without end, or the best is of a machine that nobody else warmed, whose clock was
+ * higher. From here that looks the same. One member is not what they lose much by: what more of
+ * them take is held against what this one took.
+ */
+static void doubt_best(struct brake *brake, uint64_t kind, uint64_t nsec_per_mib)
+{
+	for (unsigned i = 0; i < brake->nr_bests; i++) {
+		uint64_t *best_nsec_per_mib = &brake->bests[i].best_nsec_per_mib;
+		uint64_t more_nsec = bytes_left(nsec_per_mib, *best_nsec_per_mib);
+
+		if (brake->bests[i].kind != kind)
+			continue;
+		/* the last part at once: what is neither good nor bad would not be tried any more
+		 */
+		if (more_nsec > *best_nsec_per_mib / 100 * (BRAKE_SLOWER_FIRST - 100))
+			more_nsec /= BRAKE_BEST_DRIFT;
+		*best_nsec_per_mib += more_nsec;
+	}
+}
+
 static enum verdict judge_cost(const struct brake *brake, uint64_t nsec_per_mib,
                                uint64_t best_nsec_per_mib)
 {
@@ -137,6 +164,9 @@ static enum verdict judge_bandwidth(struct brake *brake, const struct brake_host
 	                  ? judge_cost(brake, nsec_per_mib,
 	                               least_nsec_per_mib(brake, work->kind, nr_active))
 	                  : VERDICT_GOOD;
+	if (brake->is_trying && brake->is_unrested && verdict >= VERDICT_BAD &&
+	    nr_rested_wanted(brake) == BRAKE_REST_MAX)
+		doubt_best(brake, work->kind, nsec_per_mib);
 	if (last->nr_active == work->nr_active)
 		learn(brake, work, nsec_per_mib, host->are_others_busy);
 	return verdict;
@@ -204,11 +234,6 @@ static void try_step(struct brake *brake, unsigned step, bool is_unrested)
 static unsigned nr_good_wanted(const struct brake *brake)
 {
 	return brake->nr_good_wanted ? brake->nr_good_wanted : BRAKE_GOOD_MIN;
-}
-
-static unsigned nr_rested_wanted(const struct brake *brake)
-{
-	return brake->nr_rested_wanted ? brake->nr_rested_wanted : BRAKE_REST_MIN;
 }
 
 static void fail_try(struct brake *brake)

@@ -55,7 +55,10 @@
 #define BRAKE_SLOWER_WORSE 150
 #define BRAKE_PLAUSIBLE    8 /* times the best; above, it is good */
 
-/* How fast the best follows what nobody else can have slowed: a part of the difference. */
+/*
+ * How fast the best follows what nobody else can have slowed, and what an attempt without rests
+ * sees that fails when BRAKE_REST_MAX bad periods were before it: a part of the difference.
+ */
 #define BRAKE_BEST_DRIFT 16
 
 /*

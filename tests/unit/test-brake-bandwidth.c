@@ -217,22 +217,6 @@ START_TEST(test_more_members_are_not_held_against_the_best_of_fewer)
 }
 END_TEST
 
-START_TEST(test_a_clock_that_slows_down_by_resting_does_not_hold_the_brake)
-{
-	periods(SECONDS(5));
-	others(2, 14);
-	periods(SECONDS(5));
-	ck_assert_uint_eq(brake_setting(&w.brake).rest_percent, 700);
-	/* the foreground computes only; whoever rests is slower by 30 % */
-	others(2, 0);
-	for (unsigned i = 0; i < SECONDS(60); i++) {
-		w.slower = brake_setting(&w.brake).rest_percent > 0 ? 1.3 : 1;
-		period();
-	}
-	ck_assert(!brake_is_on(&w.brake));
-}
-END_TEST
-
 START_TEST(test_a_period_without_a_chunk_says_nothing)
 {
 	unsigned step;
@@ -276,80 +260,6 @@ START_TEST(test_nor_by_a_brake_that_went_on_for_pressure)
 	w.has_no_chunk = true;
 	periods(SECONDS(10));
 	ck_assert(!brake_is_on(&w.brake));
-}
-END_TEST
-
-START_TEST(test_an_attempt_in_which_no_chunk_ends_is_not_over)
-{
-	/* let go of to the last step, which hurts; its chunks are long */
-	w.nr_full = 1;
-	periods(SECONDS(5));
-	others(4, 14);
-	periods(2);
-	ck_assert_uint_eq(w.brake.step, 1);
-	others(4, 0);
-	periods(BRAKE_GOOD_MIN + 1);
-	ck_assert_uint_eq(w.brake.step, 0);
-	ck_assert(w.brake.is_trying);
-	w.has_no_chunk = true;
-	periods(2 * BRAKE_TRY);
-	ck_assert(w.brake.is_trying);
-	w.has_no_chunk = false;
-	others(4, 14);
-	periods(1);
-	ck_assert_uint_eq(w.brake.step, 1);
-}
-END_TEST
-
-START_TEST(test_an_attempt_that_shows_nothing_is_over_after_a_while)
-{
-	unsigned step;
-
-	periods(SECONDS(5));
-	w.lost[PRESSURE_MEMORY] = 0.25;
-	periods(2);
-	w.lost[PRESSURE_MEMORY] = 0;
-	periods(BRAKE_GOOD_MIN);
-	ck_assert(w.brake.is_trying);
-	step = w.brake.step;
-	/* below the limit, and not much: neither good nor bad, with a good one here and there */
-	for (unsigned i = 1; i < BRAKE_TRY_MAX; i++) {
-		w.lost[PRESSURE_MEMORY] = i == 20 ? 0 : 0.19;
-		period();
-		ck_assert(w.brake.is_trying);
-	}
-	period();
-	ck_assert(!w.brake.is_trying);
-	ck_assert_uint_eq(w.brake.step, step);
-	/* it is no failure of the attempt any more: what comes is a step like the first */
-	w.lost[PRESSURE_MEMORY] = 0.25;
-	period();
-	ck_assert_uint_eq(w.brake.step, step + 1);
-	ck_assert_uint_eq(w.brake.nr_good_wanted, 0);
-}
-END_TEST
-
-START_TEST(test_each_attempt_has_time_of_its_own)
-{
-	periods(SECONDS(5));
-	w.lost[PRESSURE_MEMORY] = 0.5;
-	periods(8);
-	w.lost[PRESSURE_MEMORY] = 0;
-	periods(3 * BRAKE_GOOD_MIN + 1);
-	ck_assert_uint_eq(w.brake.step, 4);
-	ck_assert(w.brake.is_trying);
-	w.lost[PRESSURE_MEMORY] = 0.19;
-	periods(BRAKE_TRY_MAX - 2);
-	ck_assert(w.brake.is_trying);
-	w.lost[PRESSURE_MEMORY] = 0;
-	periods(1);
-	ck_assert_uint_eq(w.brake.step, 3);
-	w.lost[PRESSURE_MEMORY] = 0.19;
-	periods(2);
-	w.lost[PRESSURE_MEMORY] = 0.25;
-	periods(1);
-	ck_assert_uint_eq(w.brake.step, 4);
-	ck_assert_uint_eq(w.brake.nr_good_wanted, 2 * BRAKE_GOOD_MIN);
 }
 END_TEST
 
@@ -475,29 +385,6 @@ START_TEST(test_a_period_of_two_kinds_of_work_says_nothing)
 }
 END_TEST
 
-START_TEST(test_now_and_then_one_member_is_tried_without_rests_for_a_single_period)
-{
-	unsigned nr_tries = 0, nr_away = 0;
-
-	periods(SECONDS(5));
-	others(8, 14);
-	periods(SECONDS(3));
-	for (unsigned i = 0; i < SECONDS(1800); i++) {
-		period();
-		if (brake_setting(&w.brake).rest_percent == 700) {
-			nr_away = 0;
-			continue;
-		}
-		nr_tries++;
-		ck_assert_uint_eq(brake_setting(&w.brake).nr_members, 1);
-		ck_assert_uint_eq(brake_setting(&w.brake).rest_percent, 0);
-		ck_assert_uint_le(++nr_away, 1);
-	}
-	ck_assert_uint_ge(nr_tries, 10);
-	ck_assert_uint_le(nr_tries, 20);
-}
-END_TEST
-
 START_TEST(test_what_was_not_seen_for_longest_is_forgotten_first)
 {
 	others(1, 0);
@@ -565,14 +452,10 @@ int main(void)
 	tcase_add_test(tc, test_other_work_has_a_best_of_its_own);
 	tcase_add_test(tc, test_fewer_members_are_held_against_the_best_of_more);
 	tcase_add_test(tc, test_more_members_are_not_held_against_the_best_of_fewer);
-	tcase_add_test(tc, test_a_clock_that_slows_down_by_resting_does_not_hold_the_brake);
 	tcase_add_test(tc, test_a_period_without_a_chunk_says_nothing);
 	tcase_add_test(tc,
 	               test_work_that_brings_nothing_is_not_held_by_the_bandwidth_of_other_work);
 	tcase_add_test(tc, test_nor_by_a_brake_that_went_on_for_pressure);
-	tcase_add_test(tc, test_an_attempt_in_which_no_chunk_ends_is_not_over);
-	tcase_add_test(tc, test_an_attempt_that_shows_nothing_is_over_after_a_while);
-	tcase_add_test(tc, test_each_attempt_has_time_of_its_own);
 	tcase_add_test(tc, test_after_other_work_the_first_look_is_compared_with_nothing);
 	tcase_add_test(tc, test_more_kinds_of_work_than_there_is_room_for_are_forgotten);
 	tcase_add_test(tc, test_noise_and_a_foreground_do_not_make_it_flutter);
@@ -581,7 +464,6 @@ int main(void)
 	tcase_add_test(tc, test_a_foreground_is_not_learned_as_what_the_machine_gives);
 	tcase_add_test(tc, test_nor_is_memory_that_the_hypervisor_has_to_find);
 	tcase_add_test(tc, test_a_period_of_two_kinds_of_work_says_nothing);
-	tcase_add_test(tc, test_now_and_then_one_member_is_tried_without_rests_for_a_single_period);
 	tcase_add_test(tc, test_what_was_not_seen_for_longest_is_forgotten_first);
 	tcase_add_test(tc, test_a_period_with_two_numbers_of_members_is_held_against_the_larger);
 	tcase_add_test(tc, test_nothing_is_learned_of_a_period_with_two_numbers_of_members);
