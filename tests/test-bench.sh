@@ -130,7 +130,7 @@ python "a program that ends with 77 is a reason, one that fails or lasts a fault
 	    raise AssertionError(arguments)
 	fails(report.Skip, "none here", "echo none here >&2; exit 77")
 	fails(RuntimeError, "out of luck", "echo out of luck >&2; exit 3")
-	fails(RuntimeError, "not over", "exec sleep 60", limit_seconds=0.01)
+	fails(RuntimeError, "not over", "exec tail -f /dev/null", limit_seconds=0.01)
 END_OF_PYTHON
 python "of a machine that is not there nothing is left, not even of half of one" <<-END_OF_PYTHON
 	import os, sys
@@ -192,7 +192,7 @@ python "whoever holds the huge pages is waited for, not for ever, and that is sa
 END_OF_PYTHON
 cat >"$work/silent" <<-'END_OF_SCRIPT'
 	#!/bin/sh
-	exec sleep 60
+	exec tail -f /dev/null
 END_OF_SCRIPT
 chmod +x "$work/silent"
 python "a QEMU that says nothing is a fault, not a sample" <<-END_OF_PYTHON
