@@ -120,7 +120,8 @@ static int look_at_block(struct walk *walk, uint64_t block, enum memory_block_st
 /*
  * A block that is offline has no page that is present in a zone: no more of them can be offline
  * than whole blocks are missing from the node's pages, holes included. All, where that is not
- * known.
+ * known. A block that goes offline after the node's pages were counted uses up the number of one
+ * that is not asked then: the uevent of the change has all of it looked at again.
  */
 static uint64_t most_offline(const struct list *list, uint64_t block_bytes)
 {
