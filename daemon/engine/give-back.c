@@ -6,7 +6,8 @@
 #include "cursor.h"
 #include "give-back.h"
 
-/* A thread for each of more nodes is no gain beyond the memory's bandwidth. */
+/* With the calling one. A thread for each of more nodes is no gain beyond the memory's bandwidth.
+ */
 #define THREADS_MAX 64
 
 struct item {
@@ -75,9 +76,15 @@ static void *free_nodes(void *arg)
 	return NULL;
 }
 
+static void *run_thread(void *arg)
+{
+	(void) pthread_setname_np(pthread_self(), "give-back");
+	return free_nodes(arg);
+}
+
 struct give_back *give_back_free(struct give_back *all)
 {
-	pthread_t threads[THREADS_MAX];
+	pthread_t threads[THREADS_MAX - 1];
 	unsigned nr_threads = 0;
 	sigset_t signals, before;
 	uint64_t nr_nodes;
@@ -91,8 +98,8 @@ struct give_back *give_back_free(struct give_back *all)
 	(void) sigfillset(&signals);
 	(void) pthread_sigmask(SIG_SETMASK, &signals, &before);
 	/* The calling thread is one of them. */
-	while (nr_threads < THREADS_MAX && nr_threads + 1 < nr_nodes &&
-	       pthread_create(&threads[nr_threads], NULL, free_nodes, all) == 0)
+	while (nr_threads < THREADS_MAX - 1 && nr_threads + 1 < nr_nodes &&
+	       pthread_create(&threads[nr_threads], NULL, run_thread, all) == 0)
 		nr_threads++;
 	(void) free_nodes(all);
 	for (unsigned i = 0; i < nr_threads; i++)

@@ -22,8 +22,9 @@ void give_back_add(struct give_back *all, struct share *share);
 
 /*
  * Free the shares and @all: those of one node in the order in which they were added, on one thread;
- * of up to 64 nodes at once. Blocks until all are freed. Where no thread can be made, the calling
- * one does all of it. NULL is fine. Return: NULL.
+ * of up to 64 nodes at once, by the calling one and up to 63 that it makes, which are named
+ * "give-back". Blocks until all are freed. Where no thread can be made, the calling one does all of
+ * it. NULL is fine. Return: NULL.
  */
 struct give_back *give_back_free(struct give_back *all);
 DEFINE_SCOPED(struct give_back *, give_back_free)

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include "../../daemon/engine/give-back.h"
@@ -96,6 +97,51 @@ START_TEST(test_nodes_are_freed_side_by_side)
 }
 END_TEST
 
+/* Shares of this many nodes, each on its own, meet: all of those that are freed at once. */
+#define NR_AT_ONCE 64
+#define NR_MANY    80
+
+static struct {
+	struct share shares[NR_MANY];
+	pthread_t caller;
+	pthread_barrier_t all_at_once;
+	_Atomic unsigned nr_begun, nr_called, nr_named;
+} crowd;
+
+static void crowd_free(struct share *share)
+{
+	char name[16];
+
+	(void) share;
+	ck_assert_int_eq(pthread_getname_np(pthread_self(), name, sizeof(name)), 0);
+	if (atomic_fetch_add(&crowd.nr_begun, 1) >= NR_AT_ONCE)
+		return;
+	atomic_fetch_add(&crowd.nr_called, pthread_equal(pthread_self(), crowd.caller) != 0);
+	atomic_fetch_add(&crowd.nr_named, strcmp(name, "give-back") == 0);
+	(void) pthread_barrier_wait(&crowd.all_at_once);
+}
+
+START_TEST(test_of_many_nodes_as_many_as_are_said_are_freed_at_once)
+{
+	static const struct kind_ops ops = { .name = "crowd", .share_free = crowd_free };
+	struct give_back *all = give_back_new(NR_MANY);
+
+	ck_assert_ptr_nonnull(all);
+	crowd.caller = pthread_self();
+	ck_assert_int_eq(pthread_barrier_init(&crowd.all_at_once, NULL, NR_AT_ONCE), 0);
+	for (unsigned i = 0; i < NR_MANY; i++) {
+		crowd.shares[i] = (struct share){ .ops = &ops, .node_id = i };
+		give_back_add(all, &crowd.shares[i]);
+	}
+	give_back_free(all);
+	ck_assert_uint_eq(atomic_load(&crowd.nr_begun), NR_MANY);
+	/* the barrier was passed by all of them, and each waited there alone */
+	ck_assert_uint_eq(atomic_load(&crowd.nr_called), 1);
+	ck_assert_uint_eq(atomic_load(&crowd.nr_named), NR_AT_ONCE - 1);
+	(void) pthread_barrier_destroy(&crowd.all_at_once);
+}
+END_TEST
+
 START_TEST(test_nothing_to_free_is_fine)
 {
 	ck_assert_ptr_null(give_back_free(NULL));
@@ -112,6 +158,7 @@ int main(void)
 	tcase_set_timeout(nodes, 60);
 	tcase_add_test(nodes, test_every_share_is_freed_once_and_a_nodes_in_order_on_one_thread);
 	tcase_add_test(nodes, test_nodes_are_freed_side_by_side);
+	tcase_add_test(nodes, test_of_many_nodes_as_many_as_are_said_are_freed_at_once);
 	tcase_add_test(nodes, test_nothing_to_free_is_fine);
 	suite_add_tcase(suite, nodes);
 	return suite_main(suite);
