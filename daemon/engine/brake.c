@@ -313,6 +313,7 @@ static void stay(struct brake *brake)
 	brake->nr_bad = 0;
 	if (brake->is_trying && brake->nr_tried >= BRAKE_TRY_MAX)
 		brake->is_trying = false;
+	try_unrested(brake);
 	if (brake->step == 0 && !brake->is_trying)
 		brake->is_for_cpus = false;
 }

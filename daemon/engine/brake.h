@@ -40,7 +40,7 @@
 #define BRAKE_GOOD_MAX  64  /* the same, after attempts that failed */
 #define BRAKE_TRY       4   /* good periods within which an attempt can still fail */
 #define BRAKE_TRY_MAX   40  /* periods after which it is over though it showed nothing */
-#define BRAKE_REST_MIN  64  /* bad periods with rests before one member is tried without */
+#define BRAKE_REST_MIN  64  /* not good periods with rests before one is tried without */
 #define BRAKE_REST_MAX  512 /* the same, after attempts that failed */
 #define BRAKE_BESTS_MAX 32
 
@@ -57,7 +57,7 @@
 
 /*
  * How fast the best follows what nobody else can have slowed, and what an attempt without rests
- * sees that fails when BRAKE_REST_MAX bad periods were before it: a part of the difference.
+ * sees that fails when BRAKE_REST_MAX periods were before it: a part of the difference.
  */
 #define BRAKE_BEST_DRIFT 16
 
@@ -148,7 +148,7 @@ struct brake {
 	unsigned back_step; /* where it goes when that was wrong */
 	bool is_settling;   /* it was, in the last period */
 	bool was_worst;     /* others had lost more than two fifths of their CPU time in it */
-	unsigned nr_rested; /* bad periods with rests */
+	unsigned nr_rested; /* periods with rests that were not good */
 	unsigned nr_rested_wanted; /* 0: BRAKE_REST_MIN */
 
 	struct brake_best bests[BRAKE_BESTS_MAX];

@@ -5,16 +5,17 @@
 #include "brake-world.h"
 #include "suite.h"
 
+/* Loop test: percent by which it is slower. */
 START_TEST(test_a_clock_that_slows_down_by_resting_does_not_hold_the_brake)
 {
 	periods(SECONDS(5));
 	others(2, 14);
 	periods(SECONDS(5));
 	ck_assert_uint_eq(brake_setting(&w.brake).rest_percent, 700);
-	/* the foreground computes only; whoever rests is slower by 30 % */
+	/* the foreground computes only; whoever rests is slower, a little or more */
 	others(2, 0);
 	for (unsigned i = 0; i < SECONDS(60); i++) {
-		w.slower = brake_setting(&w.brake).rest_percent > 0 ? 1.3 : 1;
+		w.slower = brake_setting(&w.brake).rest_percent > 0 ? 1 + _i / 100.0 : 1;
 		period();
 	}
 	ck_assert(!brake_is_on(&w.brake));
@@ -191,7 +192,8 @@ int main(void)
 	TCase *tc = tcase_create("attempts");
 
 	tcase_add_checked_fixture(tc, brake_world_setup, NULL);
-	tcase_add_test(tc, test_a_clock_that_slows_down_by_resting_does_not_hold_the_brake);
+	tcase_add_loop_test(tc, test_a_clock_that_slows_down_by_resting_does_not_hold_the_brake, 1,
+	                    31);
 	tcase_add_test(tc, test_now_and_then_one_member_is_tried_without_rests_for_a_single_period);
 	tcase_add_test(tc, test_the_best_of_a_cold_machine_does_not_hold_it_for_good);
 	tcase_add_loop_test(tc, test_a_foreground_of_a_whole_day_loses_no_more_than_a_fifth, 0, 3);
