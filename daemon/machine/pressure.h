@@ -29,7 +29,7 @@ struct pressure_total {
 };
 
 /* Each costs a file that is opened and read. With more of ours, what they waited is not known. */
-#define PRESSURE_OWN_THREADS_MAX 64
+#define PRESSURE_OWN_THREADS_MAX 256
 
 /*
  * How long tasks have waited for a CPU while they could have run, each for itself: run_delay in the
