@@ -120,29 +120,11 @@ static int populate_by_fallocate(const struct memory *memory, uint64_t offset_by
 }
 
 /*
- * fallocate holds the lock of the file, populate for reading that of the process's mappings, for
- * as long as the kernel clears: 45 ms for a page of 1 GiB, for which a thread that maps, binds or
- * unmaps its own region waits. So one thread in each file allocates, and who joins it populates.
- * Two files of 1 GiB, two threads: 78 ms by fallocate, 105 ms by populate, which is one after the
- * other.
- */
-static int populate_hugetlb(struct memory *memory, uint64_t offset_bytes, uint64_t bytes)
-{
-	int r;
-
-	if (memory_probe.has_populate &&
-	    atomic_exchange_explicit(&memory->is_allocating, true, memory_order_relaxed))
-		return populate_by_madvise(memory, offset_bytes, bytes, MADV_POPULATE_WRITE);
-	r = populate_by_fallocate(memory, offset_bytes, bytes);
-	atomic_store_explicit(&memory->is_allocating, false, memory_order_relaxed);
-	return r;
-}
-
-/*
- * Which call fills it is decided by kind of page and by what the kernel has, never by an error of
- * another call.
+ * Which call fills it is decided once, by kind of page and by what the kernel has, never by an
+ * error of another call.
  *
- *     hugetlb          fallocate, in one thread a file; populate in the others
+ *     hugetlb          populate (scales with threads), else fallocate, which knows no policy of a
+ *                      mapping: pages that it takes from another node are found by memory_verify()
  *     tmpfs of ours    pwrite, which copies zeroes and skips the kernel's own clearing
  *     memfd, thp       populate: pwrite has no mapping whose advice could say huge
  *     base             populate: pwrite is a fifth faster, but leaves no page tables to verify
@@ -153,11 +135,11 @@ int memory_populate(struct memory *memory, uint64_t offset_bytes, uint64_t bytes
 	assert(offset_bytes <= memory->bytes && bytes <= memory->bytes - offset_bytes);
 	if (memory->page == PLAN_PAGE_THP && !memory->is_sealable)
 		return populate_by_pwrite(memory, offset_bytes, bytes);
-	if (memory->page == PLAN_PAGE_HUGETLB)
-		return populate_hugetlb(memory, offset_bytes, bytes);
 	if (memory_probe.has_populate)
 		return populate_by_madvise(memory, offset_bytes, bytes, MADV_POPULATE_WRITE);
-	return populate_by_pwrite(memory, offset_bytes, bytes);
+	return memory->page == PLAN_PAGE_HUGETLB
+	               ? populate_by_fallocate(memory, offset_bytes, bytes)
+	               : populate_by_pwrite(memory, offset_bytes, bytes);
 }
 
 int memory_discard(struct memory *memory, uint64_t offset_bytes, uint64_t bytes)

@@ -69,8 +69,8 @@ int memory_verify(struct memory *memory)
 	/* Reading pages in would make those that are missing; so that is asked for first. */
 	r = memory_file_check_blocks(memory);
 	/* MADV_POPULATE_WRITE has left page tables behind, the other calls have not. */
-	if (r == 0 && (!memory_probe.has_populate || memory->page == PLAN_PAGE_HUGETLB ||
-	               (memory->page == PLAN_PAGE_THP && !memory->is_sealable)))
+	if (r == 0 &&
+	    (!memory_probe.has_populate || (memory->page == PLAN_PAGE_THP && !memory->is_sealable)))
 		r = memory_show_pages(memory);
 	if (r == 0)
 		r = check_node(memory);

@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +28,6 @@ struct memory {
 	size_t mapping_bytes;
 	bool is_sealable;
 	bool is_locked;
-	atomic_bool is_allocating; /* somebody fills it by a call of which a file bears one */
 };
 
 /* How far the earlier process had come with it. */

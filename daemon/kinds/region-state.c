@@ -51,7 +51,7 @@ struct region *region_take_chunk(struct region_share *regions, struct region_sta
 		}
 		if (!best || region->nr_writers < best->nr_writers)
 			best = region;
-		if (best->nr_writers == 0 || regions->share.page == PLAN_PAGE_BASE)
+		if (best->nr_writers == 0 || regions->share.page != PLAN_PAGE_THP)
 			break;
 	}
 	assert(best);
