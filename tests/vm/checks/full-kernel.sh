@@ -9,8 +9,7 @@
 # all, and pages that fail.
 
 before_boot() {
-	# Rests between chunks would leave no region halfway in check_poison.
-	daemon_settings Reserve=64M EarlyMinimum=16M EarlyShift=63 BrakePressure=0
+	daemon_settings Reserve=64M EarlyMinimum=16M EarlyShift=63
 	pool pages Kind=hugetlb PageSize=2M Size@0=4p Size@1=8p Size@2=12p Size@3=16p
 	pool small Kind=region PageSize=base Size=32M '[Region]' RegionSize=8M
 }

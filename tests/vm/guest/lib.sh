@@ -74,9 +74,11 @@ hmp() { # command
 }
 
 # --- configuration ---
+# The brake is off unless a line says otherwise: a check that looks again and again takes the emulated CPUs,
+# and what it waits for would give way to it.
 daemon_settings() { # lines of [Daemon]...
 	mkdir -p /etc/nodeinit/pools.d
-	printf '[Daemon]\n' >/etc/nodeinit/nodeinitd.conf
+	printf '[Daemon]\nBrakePressure=0\n' >/etc/nodeinit/nodeinitd.conf
 	printf '%s\n' "$@" >>/etc/nodeinit/nodeinitd.conf
 }
 pool() { # name, lines of [Pool]...
