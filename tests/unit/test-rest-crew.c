@@ -1,59 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Members that are held back: rests between chunks, the rate limit. */
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <string.h>
 
 #include "../../daemon/base/clock.h"
-#include "fake-kind.h"
+#include "held-crew.h"
 #include "suite.h"
-
-#define FOR_EVER UINT_MAX /* percent of a chunk: no test lives to see the end of such a rest */
-
-static struct bench bench;
-static struct gate gate;
-
-static void close_bench(void)
-{
-	bench_close(&bench);
-}
-
-static void set_brake(unsigned nr_members, unsigned rest_percent)
-{
-	const struct worker_brake brake = { .nr_members = nr_members,
-		                            .rest_percent = rest_percent };
-
-	worker_set_brake(bench.worker, &brake);
-}
-
-static struct worker_status read_worker(void)
-{
-	struct worker_status status;
-
-	worker_read(bench.worker, &status);
-	return status;
-}
-
-/* One share, whose chunks stop at the gate. */
-static struct run *add_gated(struct fake *fake, unsigned id, enum stage stage, uint64_t bytes)
-{
-	fake_init(fake, &bench, id, stage == STAGE_EARLY ? bytes : 0,
-	          stage == STAGE_DEFERRED ? bytes : 0);
-	fake->parts[stage].chunk_gate = &gate;
-	return bench_add(&bench, fake);
-}
-
-static unsigned nr_chunks_begun(unsigned id)
-{
-	return book_nr(&bench.book, id, EVENT_CHUNK, -1);
-}
-
-/* Nobody does anything any more, and nobody is about to. */
-static void await_silence(void)
-{
-	await_yielding(tasks_are_asleep());
-}
 
 /* A chunk that took a while has ended, and its member rests for ever. */
 static struct run *add_resting(struct fake *fake, uint64_t bytes)
