@@ -360,6 +360,18 @@ START_TEST(test_the_last_attempt_is_held_to_the_little_too)
 }
 END_TEST
 
+/* It goes on for memory, and lets go though others lose 15 % of the CPUs: the limit is 20 %. */
+static void expect_the_limit_after_memory(void)
+{
+	w.lost[PRESSURE_MEMORY] = 0.3;
+	period();
+	w.lost[PRESSURE_MEMORY] = 0;
+	ck_assert_uint_eq(w.brake.step, 1);
+	for (unsigned i = 0; i < BRAKE_GOOD_MIN; i++)
+		lose(15);
+	ck_assert(!brake_is_on(&w.brake));
+}
+
 START_TEST(test_when_the_last_attempt_shows_nothing_the_limit_is_the_limit_again)
 {
 	cpus(2, 8, EQUALS);
@@ -373,13 +385,7 @@ START_TEST(test_when_the_last_attempt_shows_nothing_the_limit_is_the_limit_again
 	lose(19);
 	ck_assert(!brake_is_on(&w.brake));
 	/* also when it goes on for something else */
-	w.lost[PRESSURE_MEMORY] = 0.3;
-	period();
-	w.lost[PRESSURE_MEMORY] = 0;
-	ck_assert_uint_eq(w.brake.step, 1);
-	for (unsigned i = 0; i < BRAKE_GOOD_MIN; i++)
-		lose(15);
-	ck_assert(!brake_is_on(&w.brake));
+	expect_the_limit_after_memory();
 }
 END_TEST
 
@@ -394,13 +400,7 @@ START_TEST(test_a_brake_for_something_else_lets_cpus_have_the_limit)
 		lose(0);
 	if (_i == 1)
 		brake_release(&w.brake);
-	w.lost[PRESSURE_MEMORY] = 0.3;
-	period();
-	w.lost[PRESSURE_MEMORY] = 0;
-	ck_assert_uint_eq(w.brake.step, 1);
-	for (unsigned i = 0; i < BRAKE_GOOD_MIN; i++)
-		lose(15);
-	ck_assert(!brake_is_on(&w.brake));
+	expect_the_limit_after_memory();
 }
 END_TEST
 
